@@ -1,0 +1,132 @@
+// Element types: their numbers, sizes, categories, C++ types and promotion.
+#pragma once
+#include <complex>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace rl {
+
+// The numbers are PyTorch's (c10/core/ScalarType.h), so pickles and comparisons agree.
+enum class DType : int8_t {
+  UInt8 = 0, Int8 = 1, Int16 = 2, Int32 = 3, Int64 = 4,
+  Half = 5, Float = 6, Double = 7,
+  ComplexFloat = 9, ComplexDouble = 10,
+  Bool = 11, BFloat16 = 15,
+  Undefined = -1
+};
+constexpr int kDTypes = 16;  // one past the largest number: tables are indexed by dtype
+
+// IEEE binary16 and the upper half of a float; arithmetic on them is done in float.
+struct Half { uint16_t bits; };
+struct BFloat16 { uint16_t bits; };
+
+inline float to_float(BFloat16 h) {
+  uint32_t u = uint32_t(h.bits) << 16;
+  float f;
+  std::memcpy(&f, &u, 4);
+  return f;
+}
+
+// Round to nearest even; NaN becomes the quiet NaN 0x7FC0, as in PyTorch.
+inline BFloat16 to_bfloat16(float f) {
+  uint32_t u;
+  std::memcpy(&u, &f, 4);
+  if ((u & 0x7fffffffu) > 0x7f800000u) return {0x7FC0};
+  return {uint16_t((u + 0x7fffu + ((u >> 16) & 1)) >> 16)};
+}
+
+inline float to_float(Half h) {
+  const uint32_t sign = uint32_t(h.bits & 0x8000u) << 16;
+  const uint32_t rest = h.bits & 0x7fffu;
+  uint32_t u;
+  if (rest >= 0x7c00u) {
+    u = sign | 0x7f800000u | ((rest & 0x3ffu) << 13);
+  } else if (rest >= 0x400u) {
+    u = sign | ((rest << 13) + 0x38000000u);
+  } else {
+    float f = float(rest) * 5.9604644775390625e-8f;  // subnormal: rest * 2^-24
+    std::memcpy(&u, &f, 4);
+    u |= sign;
+  }
+  float f;
+  std::memcpy(&f, &u, 4);
+  return f;
+}
+
+inline Half to_half(float f) {
+  uint32_t u;
+  std::memcpy(&u, &f, 4);
+  const uint16_t sign = uint16_t((u >> 16) & 0x8000u);
+  u &= 0x7fffffffu;
+  if (u > 0x7f800000u) return {uint16_t(sign | 0x7e00u)};
+  if (u >= 0x477ff000u) return {uint16_t(sign | 0x7c00u)};
+  if (u < 0x38800000u) {  // below the least normal: let the float adder round at 2^-24
+    float a;
+    std::memcpy(&a, &u, 4);
+    a += 0.5f;
+    uint32_t r;
+    std::memcpy(&r, &a, 4);
+    return {uint16_t(sign | (r - 0x3f000000u))};
+  }
+  u += 0xc8000fffu + ((u >> 13) & 1);
+  return {uint16_t(sign | (u >> 13))};
+}
+
+constexpr int kItemSize[kDTypes] = {1, 1, 2, 4, 8, 2, 4, 8, 0, 8, 16, 1, 0, 0, 0, 2};
+constexpr int64_t item_size(DType t) { return kItemSize[int(t)]; }
+
+constexpr bool is_bool(DType t) { return t == DType::Bool; }
+constexpr bool is_integral(DType t) { return t >= DType::UInt8 && t <= DType::Int64; }  // not bool
+constexpr bool is_half(DType t) { return t == DType::Half || t == DType::BFloat16; }
+constexpr bool is_floating(DType t) {
+  return t == DType::Half || t == DType::Float || t == DType::Double || t == DType::BFloat16;
+}
+constexpr bool is_complex(DType t) {
+  return t == DType::ComplexFloat || t == DType::ComplexDouble;
+}
+constexpr bool is_differentiable(DType t) { return is_floating(t) || is_complex(t); }
+
+// bool < integral < floating < complex: the category that decides between kinds of operands.
+constexpr int category(DType t) {
+  return is_bool(t) ? 0 : is_integral(t) ? 1 : is_floating(t) ? 2 : 3;
+}
+constexpr DType real_of(DType t) {
+  return t == DType::ComplexFloat ? DType::Float : t == DType::ComplexDouble ? DType::Double : t;
+}
+constexpr DType complex_of(DType t) {
+  return t == DType::Double || t == DType::ComplexDouble ? DType::ComplexDouble
+                                                         : DType::ComplexFloat;
+}
+// What arithmetic on a dtype is done in: halves in float.
+constexpr DType compute_of(DType t) { return is_half(t) ? DType::Float : t; }
+
+DType promote(DType a, DType b);       // PyTorch's table, symmetric
+bool can_cast(DType from, DType to);   // by category only
+const char* name_of(DType t);          // "float32"
+const char* type_name_of(DType t);     // "Float", as in PyTorch's messages
+const char* c_name_of(DType t);        // "float", "long int": what PyTorch's messages say of C types
+
+template <class T> struct DTypeOf;
+#define RL_DTYPES(_)                                                             \
+  _(uint8_t, UInt8) _(int8_t, Int8) _(int16_t, Int16) _(int32_t, Int32)          \
+  _(int64_t, Int64) _(Half, Half) _(float, Float) _(double, Double)              \
+  _(std::complex<float>, ComplexFloat) _(std::complex<double>, ComplexDouble)    \
+  _(bool, Bool) _(BFloat16, BFloat16)
+#define RL_DTYPE_OF(T, N) \
+  template <> struct DTypeOf<T> { static constexpr DType value = DType::N; };
+RL_DTYPES(RL_DTYPE_OF)
+#undef RL_DTYPE_OF
+
+// Calls f with a null pointer of the dtype's C++ type: dispatch(t, [&](auto* p) {...}).
+template <class F> decltype(auto) dispatch(DType t, F&& f) {
+  switch (t) {
+#define RL_CASE(T, N) case DType::N: return f(static_cast<T*>(nullptr));
+    RL_DTYPES(RL_CASE)
+#undef RL_CASE
+    default: __builtin_unreachable();
+  }
+}
+template <class P> using pointee = std::remove_cv_t<std::remove_pointer_t<std::remove_reference_t<P>>>;
+
+}  // namespace rl

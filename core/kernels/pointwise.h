@@ -1,0 +1,39 @@
+// What an element-by-element kernel offers: inner loops by compute dtype and vector level.
+#pragma once
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "base/level.h"
+#include "base/scalar.h"
+
+namespace rl::kernels {
+
+// One inner loop over n elements. data[0] is the result, data[1..arity] the operands, strides in
+// bytes. Operands have the compute dtype; the result has output(compute). A result may be the
+// same memory as an operand with the same stride. `params` are the op's numbers, in record order.
+using Loop = void (*)(char* const* data, const int64_t* strides, int64_t n, const Scalar* params);
+
+enum class Output : uint8_t { Same, Bool, Real };  // the result's dtype, given the compute dtype
+
+struct Pointwise {
+  const char* name;       // "mul": the op in PyTorch's '"mul_cpu" not implemented for 'Bool''
+  int arity;              // operands
+  Output output;
+  float flops;            // per element, for the cost model
+  // By compute dtype; null where unsupported. Half and BFloat16 are null: callers convert to
+  // float in tiles. Vector levels fill Float and Double only; the rest come from the baseline.
+  Loop baseline[kDTypes];
+  Loop avx2[2];           // Float, Double
+  Loop avx512[2];
+
+  Loop loop(DType compute, Level level) const {
+    if (compute == DType::Float || compute == DType::Double) {
+      const int k = compute == DType::Double;
+      if (level == Level::Avx512 && avx512[k]) return avx512[k];
+      if (level >= Level::Avx2 && avx2[k]) return avx2[k];
+    }
+    return baseline[int(compute)];
+  }
+};
+
+}  // namespace rl::kernels
