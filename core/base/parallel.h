@@ -12,6 +12,9 @@ bool in_parallel_region();     // true inside parallel_for's body: nested calls 
 using RangeBody = void (*)(void* context, int64_t begin, int64_t end, int thread);
 void parallel_run(int64_t begin, int64_t end, int64_t grain, RangeBody body, void* context);
 
+// Runs body(context, i, i + 1, i) for every i < n, all at once: for jobs that wait for each other.
+void parallel_together(int n, RangeBody body, void* context);
+
 // Splits [begin, end) into at most num_threads() contiguous ranges of at least `grain` and runs
 // f(begin, end) on each. The split depends only on the range, the grain and the thread count, so
 // results are reproducible. The first exception thrown by f is rethrown to the caller.
