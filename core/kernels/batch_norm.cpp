@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "kernels/levels/normalization.h"
+#include "kernels/levels/rows.h"
 #include "kernels/normalization.h"
 #include "kernels/parameters.h"
 #include "kernels/tiles.h"
@@ -60,7 +61,7 @@ void column_moments(const T* x, const Shape& s, int64_t first, int64_t last, dou
   RowIn<T> in(width);
   std::vector<C> m(size_t(width), C(0)), q(size_t(width), C(0));
   for (int64_t b = 0; b < s.batch; ++b)
-    loops.add_row(in(x + s.at(b, first), width), m.data(), width);
+    row_loops<C>().add(in(x + s.at(b, first), width), m.data(), width);
   for (C& v : m) v /= C(s.batch);
   for (int64_t b = 0; b < s.batch; ++b)
     loops.add_squares(in(x + s.at(b, first), width), m.data(), q.data(), width);

@@ -7,6 +7,7 @@
 
 #include "base/parallel.h"
 #include "kernels/levels/normalization.h"
+#include "kernels/levels/rows.h"
 #include "kernels/parameters.h"
 #include "kernels/tiles.h"
 
@@ -28,7 +29,7 @@ void gather_shares(const C* sums, int64_t shares, int64_t n, DType pt, void* out
   if (!out) return;
   std::vector<C> acc(sums, sums + n);
   for (int64_t s = 1; s < shares; ++s)
-    normalization_loops<C>().add_row(sums + s * n, acc.data(), n);
+    row_loops<C>().add(sums + s * n, acc.data(), n);
   store_parameter(pt, out, acc.data(), n);
 }
 

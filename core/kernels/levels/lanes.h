@@ -57,8 +57,8 @@ RL_INLINE void store(float* p, Floats v, Part part) {
 RL_INLINE void store(double* p, Doubles v, Part part) {
   _mm512_mask_storeu_pd(p, __mmask8((1u << part.n) - 1), v);
 }
-RL_INLINE Floats square_root(Floats v) { return _mm512_sqrt_ps(v); }
-RL_INLINE Doubles square_root(Doubles v) { return _mm512_sqrt_pd(v); }
+RL_INLINE Floats square_root(Floats v) { return _mm512_maskz_sqrt_ps(__mmask16(-1), v); }
+RL_INLINE Doubles square_root(Doubles v) { return _mm512_maskz_sqrt_pd(__mmask8(-1), v); }
 #elif RL_LEVEL == 1
 RL_INLINE Ints present(int32_t n) { return Ints{0, 1, 2, 3, 4, 5, 6, 7} < n; }
 RL_INLINE Longs present(int64_t n) { return Longs{0, 1, 2, 3} < n; }

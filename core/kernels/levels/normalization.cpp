@@ -123,12 +123,6 @@ void combine_rows(const T* grad, const T* x, T* dx, int64_t n, const T* a, const
   });
 }
 
-template <class T> void add_row(const T* x, T* sum, int64_t n) {
-  sweep<T>(n, [&](int64_t i, auto lanes) {
-    store(sum + i, load(sum + i, lanes) + load(x + i, lanes), lanes);
-  });
-}
-
 template <class T> void add_squares(const T* x, const T* mean, T* squares, int64_t n) {
   sweep<T>(n, [&](int64_t i, auto lanes) {
     const Lanes<T> d = load(x + i, lanes) - load(mean + i, lanes);
@@ -148,7 +142,7 @@ void add_gradient(const T* grad, const T* x, const T* mean, T* sum, T* product, 
 
 template <class T> constexpr NormalizationLoops<T> table() {
   return {moments<T>, sum_squares<T>, normalize<T>, affine<T>, affine_rows<T>, layer_backward<T>,
-          rms_backward<T>, gradient_sums<T>, combine<T>, combine_rows<T>, add_row<T>,
+          rms_backward<T>, gradient_sums<T>, combine<T>, combine_rows<T>,
           add_squares<T>, add_gradient<T>};
 }
 

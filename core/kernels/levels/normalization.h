@@ -27,8 +27,7 @@ template <class T> struct NormalizationLoops {
   void (*combine)(const T* grad, const T* x, T* dx, int64_t n, T a, T b, T c);
   void (*combine_rows)(const T* grad, const T* x, T* dx, int64_t n, const T* a, const T* b,
                        const T* c);
-  // Per element of a row: sum += x; squares += (x - mean)^2; sum += grad, product += grad (x - mean).
-  void (*add_row)(const T* x, T* sum, int64_t n);
+  // Per element of a row: squares += (x - mean)^2; sum += grad, product += grad (x - mean).
   void (*add_squares)(const T* x, const T* mean, T* squares, int64_t n);
   void (*add_gradient)(const T* grad, const T* x, const T* mean, T* sum, T* product, int64_t n);
 };
