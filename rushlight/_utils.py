@@ -136,3 +136,39 @@ REBUILD_FUNCTIONS = (
     _rebuild_parameter,
     _rebuild_parameter_with_state,
 )
+
+
+class KeyErrorMessage(str):
+    """A text that KeyError shows as it is, line breaks included."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception with its traceback as text, to be raised again in another process."""
+
+    def __init__(self, exc_info=None, where: str = "in background"):
+        import sys
+        import traceback
+
+        if exc_info is None:
+            exc_info = sys.exc_info()
+        self.exc_type = exc_info[0]
+        self.exc_msg = "".join(traceback.format_exception(*exc_info))
+        self.where = where
+
+    def reraise(self):
+        """Raises an exception of the same type that tells where it came from."""
+        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            message = KeyErrorMessage(message)
+        elif getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=message)
+        try:
+            exception = self.exc_type(message)
+        except Exception:  # its constructor wants other arguments
+            raise RuntimeError(message) from None
+        raise exception
