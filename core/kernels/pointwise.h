@@ -15,10 +15,13 @@ using Loop = void (*)(char* const* data, const int64_t* strides, int64_t n, cons
 
 enum class Output : uint8_t { Same, Bool, Real };  // the result's dtype, given the compute dtype
 
+constexpr int kMaxArity = 4;
+
 struct Pointwise {
-  const char* name;       // "mul": the op in PyTorch's '"mul_cpu" not implemented for 'Bool''
+  const char* name;       // what PyTorch quotes: "mul_cpu" in '"mul_cpu" not implemented for 'Bool''
   int arity;              // operands
   Output output;
+  bool bool_first;        // data[1] is bool whatever the compute dtype: where's condition
   float flops;            // per element, for the cost model
   // By compute dtype; null where unsupported. Half and BFloat16 are null: callers convert to
   // float in tiles. Vector levels fill Float and Double only; the rest come from the baseline.
@@ -35,5 +38,10 @@ struct Pointwise {
     return baseline[int(compute)];
   }
 };
+
+// Serves a call whose strides the contiguous loops do not take: strided operands are gathered
+// into tiles, a strided result is scattered from one. sizes[k] is the item size of data[k].
+void run_in_tiles(Loop loop, int arity, const uint8_t* sizes, char* const* data,
+                  const int64_t* strides, int64_t n, const Scalar* params);
 
 }  // namespace rl::kernels

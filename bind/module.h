@@ -1,0 +1,24 @@
+// ModuleBase, the C base type of nn.Module: its registration and who is told of module calls.
+#pragma once
+#include <Python.h>
+
+namespace rl {
+
+// Told when a module's call begins and when it ends. `left` also runs when the call raised: the
+// exception is then set, and must still be the one that is set when `left` returns.
+struct ModuleObserver {
+  void (*entered)(PyObject* module);
+  void (*left)(PyObject* module);
+};
+
+// Null while nobody observes: a call then pays one predictable branch.
+extern const ModuleObserver* module_observer;
+
+extern PyTypeObject* module_base;
+
+inline bool is_module(PyObject* object) { return PyObject_TypeCheck(object, module_base); }
+
+// Adds ModuleBase and _set_module_globals to the extension module; -1 with an exception on failure.
+int add_module_base(PyObject* c_module);
+
+}  // namespace rl

@@ -1,0 +1,125 @@
+// What the files behind ModuleBase share: the object, its state's names, owned references, look-up.
+#pragma once
+#include <Python.h>
+
+#include "module.h"
+
+namespace rl::nn {
+
+// A strong reference that is dropped at the end of its scope; null where a call failed.
+class Owned {
+ public:
+  Owned() = default;
+  explicit Owned(PyObject* object) : object_(object) {}
+  Owned(Owned&& other) noexcept : object_(other.release()) {}
+  Owned& operator=(Owned&& other) noexcept {
+    PyObject* old = object_;
+    object_ = other.release();
+    Py_XDECREF(old);
+    return *this;
+  }
+  ~Owned() { Py_XDECREF(object_); }
+
+  static Owned share(PyObject* object) { return Owned(Py_XNewRef(object)); }
+  PyObject* get() const { return object_; }
+  PyObject* release() {
+    PyObject* object = object_;
+    object_ = nullptr;
+    return object;
+  }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+struct ModuleObject {
+  PyObject_HEAD
+  PyObject* dict;
+  PyObject* weakrefs;
+  vectorcallfunc call;
+};
+
+inline ModuleObject* as_module(PyObject* object) { return reinterpret_cast<ModuleObject*>(object); }
+
+// Names that are looked up often, interned once. The first kStateNames are the state of a module,
+// in the order in which __init__ writes it.
+enum Name {
+  kTraining, kParameters, kBuffers, kNonPersistent, kBackwardPreHooks, kBackwardHooks,
+  kIsFullBackwardHook, kForwardHooks, kForwardHooksWithKwargs, kForwardHooksAlwaysCalled,
+  kForwardPreHooks, kForwardPreHooksWithKwargs, kStateDictHooks, kStateDictPreHooks,
+  kLoadStateDictPreHooks, kLoadStateDictPostHooks, kModules,
+  kStateNames,
+  kForward = kStateNames, kCompiledCall, kCallImpl, kCallSuperInit, kInit, kInitSubclass,
+  kGetattr, kGetattribute, kSetattr, kDelattr, kRegisterParameter, kRegisterBuffer, kIsBuffer,
+  kPersistent, kGradFn,
+  kNames
+};
+extern PyObject* names[kNames];
+
+// Hooks common to all modules: the dicts of rushlight.nn.modules.module, whose namespace is kept
+// for what it rebinds (_global_is_full_backward_hook) or defines later (BackwardHook).
+struct Globals {
+  PyObject* space;
+  PyObject *backward_pre, *backward, *forward_pre, *forward;
+  PyObject *forward_always_called, *forward_with_kwargs;
+  PyObject *module_registration, *buffer_registration;
+};
+extern Globals globals;
+
+// A class attribute anywhere in the method resolution order, through CPython's method cache.
+// There is no public equal (PyObject_GetAttr runs descriptors); Cython relies on it as well.
+inline PyObject* type_attribute(PyTypeObject* type, PyObject* name) {
+  return _PyType_Lookup(type, name);
+}
+
+// A borrowed entry of the instance dict; null without an exception when it is not there.
+inline PyObject* instance_attribute(PyObject* self, PyObject* name) {
+  PyObject* dict = as_module(self)->dict;
+  return dict ? PyDict_GetItemWithError(dict, name) : nullptr;
+}
+
+// 1 and a new reference, 0 and null without an exception, -1 with one.
+inline int optional_attribute(PyObject* object, PyObject* name, PyObject** value) {
+#if PY_VERSION_HEX >= 0x030D0000
+  return PyObject_GetOptionalAttr(object, name, value);
+#else
+  return _PyObject_LookupAttr(object, name, value);
+#endif
+}
+
+// `key in container`, direct for plain dicts.
+inline int contains(PyObject* container, PyObject* key) {
+  if (PyDict_CheckExact(container)) {
+    return PyDict_GET_SIZE(container) == 0 ? 0 : PyDict_Contains(container, key);
+  }
+  return PySequence_Contains(container, key);
+}
+
+// What the namespace of module.py calls `name`, borrowed; NameError when it has no such name.
+PyObject* global_name(const char* name);
+
+// The next class after ModuleBase in the order of type(self): what super() is inside Module.
+inline Owned super_of(PyObject* self) {
+  return Owned(PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(&PySuper_Type),
+                                            module_base, self, nullptr));
+}
+
+// Points the slots of a Python subclass at the functions here where nothing overrides them.
+void adopt(PyTypeObject* type);
+
+PyObject* getattro(PyObject* self, PyObject* name);                                   // tp_getattro
+PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs);                     // tp_call
+PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames);
+PyObject* call_hooked(PyObject* self, PyObject* args, PyObject* kwargs);
+
+// Methods of the same names.
+PyObject* getattr(PyObject* self, PyObject* name);
+PyObject* setattr(PyObject* self, PyObject* const* args, Py_ssize_t nargs);
+PyObject* delattr(PyObject* self, PyObject* name);
+PyObject* call_impl(PyObject* self, PyObject* args, PyObject* kwargs);
+
+// True once any module was given a _compiled_call_impl: until then no call looks for one.
+extern bool any_compiled;
+
+}  // namespace rl::nn

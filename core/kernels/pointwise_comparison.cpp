@@ -1,0 +1,8 @@
+// The kernels of the comparison family and their loops over integers, bool and complex numbers.
+#include "kernels/base_loop.h"
+#include "kernels/functors/comparison.h"
+
+namespace rl::kernels {
+RL_COMPARISONS(RL_DEFINE_POINTWISE)
+RL_DEFINE_KERNEL(where, Where, "where_cpu", 3, Same, 1, kAny, true)
+}  // namespace rl::kernels

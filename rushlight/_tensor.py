@@ -1,0 +1,277 @@
+"""Tensor methods written in Python: printing, copying, pickling and a few wrappers."""
+
+from __future__ import annotations
+
+import rushlight as torch
+
+from . import _tensor_str, _utils, storage
+
+
+def _rebuild_from_type_v2(func, new_type, args, state):
+    """Rebuilds a tensor of a subclass, or one that has attributes."""
+    tensor = func(*args)
+    if type(tensor) is not new_type:
+        tensor = tensor.as_subclass(new_type)
+    if getattr(type(tensor), "__setstate__", __setstate__) is not torch.Tensor.__setstate__:
+        tensor.__setstate__(state)
+        return tensor
+    return _utils._set_obj_state(tensor, state)
+
+
+def __repr__(self, *, tensor_contents=None):
+    return _tensor_str._str(self, tensor_contents=tensor_contents)
+
+
+def __format__(self, format_spec):
+    if self.dim() == 0 and not self.is_meta and type(self) is torch.Tensor:
+        return self.detach().item().__format__(format_spec)
+    return object.__format__(self, format_spec)
+
+
+def _copy_of_data(self, memo):
+    """A tensor of this type with a copy of its storage; one copy per storage and ``memo``."""
+    kind = type(self)
+    if self.is_meta or (kind is not torch.Tensor and self.data_ptr() == 0):
+        return self.clone()
+    copied = self.new_empty([])
+    if type(copied) is not kind:
+        raise RuntimeError(
+            "The default implementation of __deepcopy__() for non-wrapper subclasses "
+            "only works for subclass types that implement new_empty() and for which "
+            "that function returns another instance of the same subclass. You should "
+            "either properly implement new_empty() for your subclass or override "
+            "__deepcopy__() if it is intended behavior for new_empty() to return "
+            "an instance of a different type."
+        )
+    untyped = self.untyped_storage().__deepcopy__(memo)
+    copied.set_(untyped, self.storage_offset(), self.size(), self.stride())
+    if self.is_conj():
+        copied = copied.conj_physical()
+    if self.is_neg():
+        copied = copied.neg()
+    return copied
+
+
+def __deepcopy__(self, memo):
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user "
+            "(graph leaves) support the deepcopy protocol at the moment.  "
+            "If you were attempting to deepcopy a module, this may be because "
+            "of a torch.nn.utils.weight_norm usage, "
+            "see https://github.com/pytorch/pytorch/pull/103001"
+        )
+    if id(self) in memo:
+        return memo[id(self)]
+    from copy import deepcopy
+
+    with torch.no_grad():
+        copied = _copy_of_data(self, memo)
+        if self.requires_grad:
+            copied.requires_grad_()
+        if self.grad is not None:
+            copied.grad = self.grad.__deepcopy__(memo)
+        _utils._set_obj_state(copied, deepcopy(_utils._get_obj_state(self), memo))
+        memo[id(self)] = copied
+        return copied
+
+
+def _typed_storage(self):
+    return storage.TypedStorage(
+        wrap_storage=self.untyped_storage(), dtype=self.dtype, _internal=True
+    )
+
+
+def _warn_if_has_hooks(tensor) -> None:
+    for hook in (getattr(tensor, "_backward_hooks", None) or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            import warnings
+
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be "
+                "serialized.  If this is expected, you can "
+                "decorate the function with @torch.utils.hooks.unserializable_hook "
+                "to suppress this warning",
+                stacklevel=4,
+            )
+
+
+def _reduce_ex_internal(self, protocol):
+    _warn_if_has_hooks(self)
+    if self.is_meta:
+        sizes = (self.dtype, tuple(self.size()), self.stride(), self.requires_grad)
+        return (_utils._rebuild_meta_tensor_no_storage, sizes)
+    from collections import OrderedDict
+
+    args = (
+        _typed_storage(self),
+        self.storage_offset(),
+        tuple(self.size()),
+        self.stride(),
+        self.requires_grad,
+        OrderedDict(),  # hooks are not stored
+    )
+    bits = {name: True for name in ("conj", "neg") if getattr(self, "is_" + name)()}
+    return (_utils._rebuild_tensor_v2, (*args, bits) if bits else args)
+
+
+def __reduce_ex__(self, protocol):
+    state = _utils._get_obj_state(self)
+    func, args = self._reduce_ex_internal(protocol)
+    if type(self) is torch.Tensor and not state:
+        return func, args
+    return (_rebuild_from_type_v2, (func, type(self), args, state))
+
+
+def __setstate__(self, state):
+    if not self.is_leaf:
+        raise RuntimeError("__setstate__ can be only called on leaf Tensors")
+    if len(state) == 4:  # written before tensors had flags
+        untyped = getattr(state[0], "_untyped_storage", state[0])
+        self.set_(untyped, *state[1:])
+        return
+    if len(state) == 5:
+        self.data = state[0]
+        state = (state[3], state[4], state[2])
+    self.requires_grad = state[0]
+
+
+def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    """Adds the gradient of this tensor to ``.grad`` of the graph's leaves.
+
+    Args:
+        gradient: the gradient with respect to this tensor; may be left out for a scalar.
+        retain_graph: keep what the graph saved for another backward (default: create_graph).
+        create_graph: record the computation of the gradients, for higher derivatives.
+        inputs: accumulate into these tensors only.
+    """
+    torch.autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def storage_(self):
+    """The typed storage of this tensor (deprecated: use ``untyped_storage()``)."""
+    storage._warn_typed_storage_removal()
+    return _typed_storage(self)
+
+
+def storage_type(self):
+    """The legacy class of this tensor's storage."""
+    storage._warn_typed_storage_removal()
+    return _typed_storage(self)._get_legacy_storage_class()
+
+
+def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
+    """See :func:`torch.norm`."""
+    return torch.norm(self, p, dim, keepdim, dtype=dtype)
+
+
+def split(self, split_size, dim=0):
+    """See :func:`torch.split`."""
+    return torch.split(self, split_size, dim)
+
+
+def unflatten(self, dim, sizes):
+    """See :func:`torch.unflatten`."""
+    return torch.unflatten(self, dim, sizes)
+
+
+def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """See :func:`torch.unique`."""
+    return torch.unique(
+        self, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts, dim=dim
+    )
+
+
+def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
+    """See :func:`torch.unique_consecutive`."""
+    return torch.unique_consecutive(
+        self, return_inverse=return_inverse, return_counts=return_counts, dim=dim
+    )
+
+
+def stft(
+    self, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect",
+    normalized=False, onesided=None, return_complex=None, align_to_window=None,
+):  # fmt: skip
+    """See :func:`torch.stft`."""
+    return torch.stft(
+        self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided,
+        return_complex=return_complex, align_to_window=align_to_window,
+    )  # fmt: skip
+
+
+def istft(
+    self, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False,
+    onesided=None, length=None, return_complex=False,
+):  # fmt: skip
+    """See :func:`torch.istft`."""
+    return torch.istft(
+        self, n_fft, hop_length, win_length, window, center, normalized, onesided, length,
+        return_complex=return_complex,
+    )  # fmt: skip
+
+
+def module_load(self, other, assign=False):
+    """What ``load_state_dict`` puts in this tensor's place when it swaps tensors."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+def __reversed__(self):
+    """This tensor reversed along dimension 0."""
+    return self if self.dim() == 0 else self.flip(0)
+
+
+def __contains__(self, element):
+    """Whether ``element``, a number or a tensor, equals any element of this tensor."""
+    from numbers import Number
+
+    if isinstance(element, (torch.Tensor, Number)):
+        return bool((element == self).any().item())
+    raise RuntimeError(
+        "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+        f"{type(element)}."
+    )
+
+
+def __iter__(self):
+    if self.dim() == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(self.unbind(0))
+
+
+def __dir__(self):
+    names = {*dir(type(self)), *getattr(self, "__dict__", ())}
+    return sorted(names - {"__cuda_array_interface__"})
+
+
+def is_shared(self):
+    """Whether other processes share this tensor's memory."""
+    return self.untyped_storage().is_shared()
+
+
+_ALWAYS = (
+    __repr__, __format__, __deepcopy__, __reduce_ex__, _reduce_ex_internal, __setstate__,
+    __dir__, _typed_storage,
+)  # fmt: skip
+_MISSING = (
+    backward, storage_type, norm, split, unflatten, unique, unique_consecutive, stft, istft,
+    module_load, __reversed__, __contains__, __iter__, is_shared,
+)  # fmt: skip
+
+
+def attach(tensor_type: type) -> None:
+    """Gives ``tensor_type``, the core's Tensor, the methods of this file that it lacks."""
+    for method in _ALWAYS:
+        setattr(tensor_type, method.__name__, method)
+    for method in _MISSING:
+        if not hasattr(tensor_type, method.__name__):
+            setattr(tensor_type, method.__name__, method)
+    if not hasattr(tensor_type, "storage"):
+        tensor_type.storage = storage_
+    tensor_type.__array_priority__ = 1000  # numpy leaves mixed operators to us
+
+
+def __getattr__(name: str):
+    if name == "Tensor":
+        return torch.Tensor
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

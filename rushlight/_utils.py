@@ -1,0 +1,174 @@
+"""The functions that pickled tensors and parameters name; checkpoints hold them as torch._utils."""
+
+from __future__ import annotations
+
+import rushlight as torch
+
+
+def _element_size(dtype) -> int:
+    """Bytes of one element of ``dtype``."""
+    return dtype.itemsize
+
+
+def _check_bounds(storage, itemsize: int, offset: int, size, stride) -> None:
+    # set_ would grow the storage; a checkpoint that needs that is damaged or hostile.
+    if offset < 0 or any(extent < 0 for extent in size) or len(size) != len(stride):
+        raise RuntimeError(
+            f"setStorage: invalid sizes {list(size)}, strides {list(stride)} or "
+            f"storage offset {offset}"
+        )
+    if any(step < 0 for step in stride):
+        raise RuntimeError("as_strided: Negative strides are not supported at the moment, "
+                           f"got strides: {list(stride)}")  # fmt: skip
+    if 0 in size:
+        return
+    last = offset + sum((extent - 1) * step for extent, step in zip(size, stride))
+    needed = (last + 1) * itemsize
+    if needed > storage.nbytes():
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, "
+            f"and itemsize {itemsize} requiring a storage size of {needed} are out of bounds "
+            f"for storage of size {storage.nbytes()}"
+        )
+
+
+def _rebuild(storage, dtype, offset, size, stride):
+    _check_bounds(storage, dtype.itemsize, offset, size, stride)
+    tensor = torch.empty((0,), dtype=dtype, device=storage.device)
+    return tensor.set_(storage, offset, size, stride)
+
+
+def _finish(tensor, requires_grad, metadata):
+    if requires_grad:
+        tensor.requires_grad_()
+    if metadata:
+        if metadata.get("conj"):
+            tensor = torch._conj(tensor)
+        if metadata.get("neg"):
+            tensor = torch._neg_view(tensor)
+    return tensor
+
+
+def _rebuild_tensor(storage, storage_offset, size, stride):
+    """A tensor over ``storage``, a TypedStorage."""
+    return _rebuild(storage._untyped_storage, storage.dtype, storage_offset, size, stride)
+
+
+def _rebuild_tensor_v2(
+    storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None
+):
+    """A tensor over ``storage``, a TypedStorage, with its flags; hooks are never stored."""
+    tensor = _rebuild_tensor(storage, storage_offset, size, stride)
+    return _finish(tensor, requires_grad, metadata)
+
+
+def _rebuild_tensor_v3(
+    storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None
+):
+    """A tensor of ``dtype`` over a storage whose own dtype says nothing."""
+    untyped = getattr(storage, "_untyped_storage", storage)
+    return _finish(_rebuild(untyped, dtype, storage_offset, size, stride), requires_grad, metadata)
+
+
+def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
+    """A tensor on the meta device."""
+    return torch.empty_strided(
+        size, stride, dtype=dtype, device="meta", requires_grad=requires_grad
+    )
+
+
+def _rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad):
+    """A tensor that was copied to the CPU to be stored."""
+    from .serialization import mapped_device
+
+    tensor = data.to(dtype=dtype, device=mapped_device(device))
+    tensor.requires_grad = requires_grad
+    return tensor
+
+
+def _rebuild_device_tensor_from_numpy(data, dtype, device, requires_grad):
+    """A tensor that was stored as a numpy array."""
+    return _rebuild_device_tensor_from_cpu_tensor(
+        torch.from_numpy(data), dtype, device, requires_grad
+    )
+
+
+def _rebuild_parameter(data, requires_grad, backward_hooks):
+    """A Parameter around ``data``."""
+    return torch.nn.Parameter(data, requires_grad)
+
+
+def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
+    """A Parameter around ``data`` that has attributes of its own."""
+    return _set_obj_state(torch.nn.Parameter(data, requires_grad), state)
+
+
+def _get_obj_state(obj):
+    """What ``obj`` has besides its data: its __dict__, its slots, or None."""
+    import copyreg
+
+    state = getattr(obj, "__dict__", None) or None
+    slots = copyreg._slotnames(type(obj))
+    values = {name: getattr(obj, name) for name in slots if hasattr(obj, name)}
+    return (state, values) if values else state
+
+
+def _set_obj_state(obj, state):
+    """Restores what ``_get_obj_state`` returned."""
+    slots = None
+    if isinstance(state, tuple):
+        if len(state) != 2:
+            raise RuntimeError(f"Invalid serialized state: {state}")
+        state, slots = state
+    for part in (state, slots):
+        for name, value in (part or {}).items():
+            setattr(obj, name, value)
+    return obj
+
+
+REBUILD_FUNCTIONS = (
+    _rebuild_tensor,
+    _rebuild_tensor_v2,
+    _rebuild_tensor_v3,
+    _rebuild_meta_tensor_no_storage,
+    _rebuild_device_tensor_from_cpu_tensor,
+    _rebuild_device_tensor_from_numpy,
+    _rebuild_parameter,
+    _rebuild_parameter_with_state,
+)
+
+
+class KeyErrorMessage(str):
+    """A text that KeyError shows as it is, line breaks included."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception with its traceback as text, to be raised again in another process."""
+
+    def __init__(self, exc_info=None, where: str = "in background"):
+        import sys
+        import traceback
+
+        if exc_info is None:
+            exc_info = sys.exc_info()
+        self.exc_type = exc_info[0]
+        self.exc_msg = "".join(traceback.format_exception(*exc_info))
+        self.where = where
+
+    def reraise(self):
+        """Raises an exception of the same type that tells where it came from."""
+        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            message = KeyErrorMessage(message)
+        elif getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=message)
+        try:
+            exception = self.exc_type(message)
+        except Exception:  # its constructor wants other arguments
+            raise RuntimeError(message) from None
+        raise exception

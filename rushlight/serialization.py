@@ -1,0 +1,699 @@
+"""Saving and loading checkpoints in PyTorch's zip format, readable both ways."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import sys
+from enum import Enum
+
+import rushlight as torch
+
+from . import storage
+from . import _weights_only_unpickler as _wo
+from ._weights_only_unpickler import (
+    StorageType,
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    safe_globals,
+)
+
+__all__ = [
+    "LoadEndianness",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "default_restore_location",
+    "get_default_load_endianness",
+    "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "load",
+    "location_tag",
+    "register_package",
+    "safe_globals",
+    "save",
+    "set_default_load_endianness",
+    "StorageType",
+]
+
+DEFAULT_PROTOCOL = 2
+FORMAT_VERSION = b"3\n"
+
+_UNSAFE = (
+    "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` "
+    "from `False` to `True`. Re-running `torch.load` with `weights_only` set to `False` will "
+    "likely succeed, but it can result in arbitrary code execution. Do it only if you got the "
+    "file from a trusted source."
+)
+_DOCS = (
+    "\n\nCheck the documentation of torch.load to learn more about types accepted by default with "
+    "weights_only https://pytorch.org/docs/stable/generated/torch.load.html."
+)
+
+
+class SourceChangeWarning(Warning):
+    """Kept for programs that filter it; never raised."""
+
+
+class LoadEndianness(Enum):
+    """Byte order to assume for checkpoints that do not state theirs."""
+
+    NATIVE = 1
+    LITTLE = 2
+    BIG = 3
+
+
+_default_endianness: LoadEndianness | None = None
+
+
+def get_default_load_endianness() -> LoadEndianness | None:
+    """The byte order assumed for checkpoints without a ``byteorder`` record."""
+    return _default_endianness
+
+
+def set_default_load_endianness(endianness) -> None:
+    """Sets the byte order assumed for checkpoints without a ``byteorder`` record."""
+    global _default_endianness
+    if not isinstance(endianness, LoadEndianness) and endianness is not None:
+        raise TypeError("Invalid argument type in function set_default_load_endianness")
+    _default_endianness = endianness
+
+
+# Where storages go: a registry of taggers and restorers, asked in order of priority
+
+
+def _restore_cpu(untyped, location: str):
+    return untyped if location == "cpu" else None
+
+
+def _restore_meta(untyped, location: str):
+    if location == "meta":
+        return torch.UntypedStorage(untyped.nbytes(), device="meta")
+    return None
+
+
+def _restore_accelerator(untyped, location: str):
+    if location.startswith("cuda"):
+        raise RuntimeError(
+            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
+            "False. If you are running on a CPU-only machine, please use torch.load with "
+            "map_location=torch.device('cpu') to map your storages to the CPU."
+        )
+    return None
+
+
+_registry: list[tuple] = [
+    (10, lambda s: "cpu" if s.device.type == "cpu" else None, _restore_cpu),
+    (20, lambda s: None, _restore_accelerator),
+    (22, lambda s: "meta" if s.device.type == "meta" else None, _restore_meta),
+]
+
+
+def register_package(priority: int, tagger, deserializer) -> None:
+    """Adds ``tagger(storage) -> tag or None`` and ``deserializer(storage, tag)`` for a device."""
+    _registry.append((priority, tagger, deserializer))
+    _registry.sort(key=lambda entry: entry[0])
+
+
+def location_tag(storage) -> str:
+    """The tag under which a storage's device is written."""
+    for _, tagger, _ in _registry:
+        if tag := tagger(storage):
+            return tag
+    raise RuntimeError(
+        "don't know how to determine data location of torch.storage.UntypedStorage"
+    )
+
+
+def default_restore_location(storage, location: str):
+    """The storage moved to where ``location`` says."""
+    for _, _, restore in _registry:
+        result = restore(storage, location)
+        if result is not None:
+            return result
+    raise RuntimeError(
+        "don't know how to restore data location of torch.storage.UntypedStorage (tagged with "
+        + location
+        + ")"
+    )
+
+
+def restorer(map_location):
+    """A function (storage, location) -> storage for any kind of ``map_location``."""
+    if map_location is None:
+        return default_restore_location
+    if isinstance(map_location, dict):
+        return lambda s, at: default_restore_location(s, map_location.get(at, at))
+    if isinstance(map_location, bytes):
+        map_location = map_location.decode("ascii")
+    if isinstance(map_location, str) or isinstance(map_location, torch.device):
+        target = str(map_location)
+        return lambda s, at: default_restore_location(s, target)
+
+    def restore(untyped, location):
+        result = map_location(untyped, location)
+        return default_restore_location(untyped, location) if result is None else result
+
+    return restore
+
+
+_map_location = None
+
+
+def mapped_device(device):
+    """Where a tensor that was stored without a storage belongs in the load that is running."""
+    location = _map_location
+    if isinstance(location, dict):
+        return location.get(device, device)
+    return device if location is None or callable(location) else location
+
+
+def _get_layout(name: str):
+    """The layout that ``name`` (``torch.strided``) spells."""
+    return getattr(torch, name.rpartition(".")[2])
+
+
+def normalize_storage_type(storage_type):
+    """The public class of a storage's type."""
+    return getattr(torch, storage_type.__name__)
+
+
+# Saving
+
+_PYTORCH_MODULES = {
+    "UntypedStorage": "torch.storage",
+    "TypedStorage": "torch.storage",
+    "Parameter": "torch.nn.parameter",
+}
+
+
+def pytorch_module(module: str, name: str) -> str:
+    """The module under which PyTorch has what is ``module.name`` here."""
+    head, dot, tail = module.partition(".")
+    if head not in ("rushlight", "torch") or tail == "cli":
+        return module
+    if name in _PYTORCH_MODULES:
+        return _PYTORCH_MODULES[name]
+    return "torch" if tail == "_C" else "torch" + dot + tail
+
+
+def _rename_globals(data: bytes, named: set | None) -> bytes:
+    """A pickle of protocol 2 or 3 with our module names replaced by PyTorch's.
+
+    ``named`` holds the (module, name) pairs that were pickled, or None when unknown. Where each
+    occurs once in the bytes, that one is it; else the opcodes tell names from text.
+    """
+    import re
+
+    pattern = rb"c(rushlight[\w.]*)\n([\w.]+)\n"
+    found = re.findall(pattern, data)
+    if not found:
+        return data
+
+    def spell(match):
+        module, name = match.group(1).decode(), match.group(2).decode()
+        return f"c{pytorch_module(module, name)}\n{name}\n".encode()
+
+    if named is not None and len(set(found)) == len(found):
+        if all((module.decode(), name.decode()) in named for module, name in found):
+            return re.sub(pattern, spell, data)
+    import pickletools
+
+    parts, last = [], 0
+    for opcode, _, position in pickletools.genops(data):
+        if opcode.name == "GLOBAL" and (match := re.compile(pattern).match(data, position)):
+            parts += [data[last:position], spell(match)]
+            last = match.end()
+    return b"".join(parts) + data[last:]
+
+
+def _name_in_module(obj) -> tuple[str, str] | None:
+    if isinstance(obj, type) or hasattr(obj, "__qualname__"):
+        return getattr(obj, "__module__", ""), obj.__qualname__
+    if isinstance(obj, torch.dtype):
+        return type(obj).__module__, str(obj).rpartition(".")[2]
+    return None
+
+
+def pickled(obj, pickle_module, protocol: int, persistent_id) -> bytes:
+    """The pickle of ``obj`` as PyTorch would name things in it."""
+    buffer = io.BytesIO()
+    if pickle_module is pickle and protocol >= 4:
+        _framed_pickler()(buffer, protocol, persistent_id).dump(obj)
+        return buffer.getvalue()
+    named: set | None = None
+    if pickle_module is pickle:
+        named = set()
+
+        class Pickler(pickle.Pickler):
+            def reducer_override(self, obj):
+                if (name := _name_in_module(obj)) is not None:
+                    named.add(name)
+                return NotImplemented
+
+    else:
+
+        class Pickler(pickle_module.Pickler):
+            pass
+
+    Pickler.persistent_id = lambda self, obj: persistent_id(obj)
+    Pickler(buffer, protocol=protocol).dump(obj)
+    data = buffer.getvalue()
+    return _rename_globals(data, named) if protocol < 4 else data
+
+
+def _framed_pickler():
+    class Pickler(pickle._Pickler):
+        # Names in protocol 4 are ordinary strings, so they are changed as they are written.
+        def __init__(self, file, protocol, persistent_id):
+            super().__init__(file, protocol=protocol)
+            self.persistent_id = persistent_id
+
+        def save_global(self, obj, name=None):
+            name = name or getattr(obj, "__qualname__", None) or obj.__name__
+            module = pickle.whichmodule(obj, name)
+            if not module.startswith("rushlight"):
+                return super().save_global(obj, name)
+            self.save(pytorch_module(module, name))
+            self.save(name)
+            self.write(pickle.STACK_GLOBAL)
+            self.memoize(obj)
+
+        dispatch = dict(pickle._Pickler.dispatch)
+        dispatch[type(_framed_pickler)] = save_global
+
+    return Pickler
+
+
+class StorageTable:
+    """Numbers the storages of an object that is being saved, and checks that types agree."""
+
+    def __init__(self, key_is_address: bool = False):
+        self.storages: dict = {}  # key -> (untyped storage, dtype)
+        self._key_is_address = key_is_address
+        self._keys: dict = {}
+        self._dtypes: dict = {}
+
+    def describe(self, obj):
+        """(class, key, location, elements) of a storage; None for any other object."""
+        if isinstance(obj, storage.TypedStorage):
+            untyped, dtype = obj._untyped_storage, obj.dtype
+            kind = storage.LEGACY_CLASSES[obj._pickle_storage_type()]
+            count = obj._size()
+        elif isinstance(obj, torch.UntypedStorage):
+            untyped, dtype, kind, count = obj, torch.uint8, torch.UntypedStorage, obj.nbytes()
+        else:
+            return None
+        on_meta = untyped.device.type == "meta"
+        if not on_meta and untyped.data_ptr():
+            if self._dtypes.setdefault(untyped.data_ptr(), dtype) != dtype:
+                raise RuntimeError(
+                    "Cannot save multiple tensors or storages that "
+                    "view the same data as different types"
+                )
+        identity = untyped._cdata
+        key = str(identity if self._key_is_address else len(self._keys))
+        key = self._keys.setdefault(identity, key)
+        self.storages[key] = (untyped, dtype)
+        return kind, key, location_tag(untyped), count
+
+
+def save(
+    obj: object,
+    f,
+    pickle_module=pickle,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
+    """Saves ``obj`` to ``f``, a path or a writable binary file object.
+
+    Aliasing is kept: tensors that share a storage share it after loading. A file of that name
+    is replaced only once the new one is complete.
+
+    Raises:
+        AttributeError: ``f`` is neither a path nor has ``write``.
+        RuntimeError: the parent directory does not exist, or one storage is seen as two dtypes.
+    """
+    if not isinstance(f, (str, os.PathLike)) and not hasattr(f, "write"):
+        raise AttributeError(
+            "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
+        )
+    if _use_new_zipfile_serialization:
+        write = _zip_checkpoint(obj, pickle_module, pickle_protocol, _disable_byteorder_record)
+    else:
+        from ._legacy_serialization import legacy_checkpoint
+
+        write = legacy_checkpoint(obj, pickle_module, pickle_protocol)
+    if isinstance(f, (str, os.PathLike)):
+        path = os.fspath(f)
+        _write_whole_file(path, lambda file: write(file.write, _archive_name(path)))
+    else:
+        write(f.write, "archive")
+
+
+def _archive_name(path: str) -> str:
+    name = os.path.basename(path)
+    stem = name.rpartition(".")[0] or name
+    return stem if stem.isascii() and stem else "archive"
+
+
+def _zip_checkpoint(obj, pickle_module, protocol, without_byteorder):
+    table = StorageTable()
+
+    def persistent_id(item):
+        described = table.describe(item)
+        return None if described is None else ("storage", *described)
+
+    # Pickled before anything is written: an object that cannot be pickled harms no file.
+    data = pickled(obj, pickle_module, protocol, persistent_id)
+
+    def write(sink, name: str) -> None:
+        from ._archive import ALIGNMENT, ArchiveWriter
+
+        archive = ArchiveWriter(sink, name)
+        archive.add("data.pkl", data)
+        archive.add(".format_version", b"1")
+        archive.add(".storage_alignment", str(ALIGNMENT).encode())
+        if not without_byteorder:
+            archive.add("byteorder", sys.byteorder.encode())
+        for key, (untyped, _) in table.storages.items():
+            on_cpu = untyped if untyped.device.type != "meta" else torch.UntypedStorage(0)
+            archive.add(f"data/{key}", storage.raw_view(on_cpu))
+        archive.add("version", FORMAT_VERSION)
+        archive.add(".data/serialization_id", archive.identity().encode())
+        archive.close()
+
+    return write
+
+
+def _write_whole_file(path: str, write) -> None:
+    parent = os.path.dirname(path) or "."
+    if not os.path.isdir(parent):
+        raise RuntimeError(f"Parent directory {os.path.dirname(path)} does not exist.")
+    if os.path.isdir(path):
+        raise RuntimeError(f"File {path} cannot be opened.")
+    target = os.path.realpath(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        with open(target, "wb") as file:  # a pipe or a device has no half-written state
+            write(file)
+        return
+    temporary = f"{target}.{os.getpid()}.{id(write):x}.part"
+    try:
+        file = open(temporary, "xb")
+    except (PermissionError, OSError) as error:
+        if not os.path.exists(target) or not os.access(target, os.W_OK):
+            raise RuntimeError(f"File {path} cannot be opened.") from error
+        file, temporary = open(target, "wb"), None  # a directory that takes no further file
+    try:
+        with file:
+            write(file)
+        if temporary is not None:
+            if os.path.exists(target):
+                os.chmod(temporary, os.stat(target).st_mode & 0o7777)
+            os.replace(temporary, target)
+    except BaseException:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+# Loading
+
+
+def _refusal(message: str) -> str:
+    """PyTorch's text around what the weights_only unpickler said."""
+    if "was not an allowed global by default." in message:
+        return (
+            "Weights only load failed. This file can still be loaded, to do so you have two "
+            "options, \033[1mdo those steps only if you trust the source of the checkpoint"
+            f"\033[0m. \n\t(1) {_UNSAFE}\n\t(2) Alternatively, to load with `weights_only=True` "
+            "please check the recommended steps in the following error message.\n\t"
+            "WeightsUnpickler error: " + message + _DOCS
+        )
+    text = f"Weights only load failed. {_UNSAFE}\n"
+    if not ("whose module " in message and " is blocked" in message):
+        text += (
+            "Please file an issue with the following so that we can make "
+            "`weights_only=True` compatible with your use case: WeightsUnpickler error: "
+        )
+    return text + "\n\n" + message + _DOCS
+
+
+def _forced(name: str) -> bool:
+    return os.environ.get(name, "0").lower() in ("1", "y", "yes", "true")
+
+
+def _decide_weights_only(weights_only, pickle_module) -> bool:
+    force, force_not = map(
+        _forced, ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    )
+    if force and force_not:
+        raise RuntimeError(
+            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` "
+            "should be set, but both were set."
+        )
+    if force:
+        weights_only = True
+    elif force_not and weights_only is None:
+        weights_only = False
+    elif weights_only is None:
+        weights_only = pickle_module is None
+    if weights_only and pickle_module is not None:
+        raise RuntimeError(
+            "Can not safely load weights when explicit pickle_module is specified"
+        )
+    return weights_only
+
+
+def load(
+    f,
+    map_location=None,
+    pickle_module=None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args,
+):
+    """Loads what ``save`` (or PyTorch) wrote to ``f``, a path or a readable binary file object.
+
+    Args:
+        map_location: a device, its name, a dict of location tags, or a function
+            ``(storage, location) -> storage or None`` that places each storage.
+        weights_only: build tensors, numbers, strings and containers only, and call nothing that
+            is not listed (``add_safe_globals`` lists more). The default.
+        mmap: map the file and read each storage when it is first used.
+
+    Raises:
+        pickle.UnpicklingError: the checkpoint names something not allowed.
+        RuntimeError: the file is no checkpoint or is damaged.
+    """
+    weights_only = _decide_weights_only(weights_only, pickle_module)
+    if weights_only and pickle_load_args:
+        import warnings
+
+        warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
+    pickle_load_args.setdefault("encoding", "utf-8")
+    if isinstance(f, (str, os.PathLike)):
+        path = os.fspath(f)
+        with open(path, "rb") as file:
+            return _load_file(
+                file, path, map_location, pickle_module, weights_only, mmap, pickle_load_args
+            )
+    _check_seekable(f)
+    return _load_file(f, None, map_location, pickle_module, weights_only, mmap, pickle_load_args)
+
+
+def _check_seekable(f) -> None:
+    try:
+        f.seek(f.tell())
+    except (io.UnsupportedOperation, AttributeError) as error:
+        if "seek" not in str(error) and "tell" not in str(error):
+            raise
+        raise type(error)(
+            f"{error}. You can only torch.load from a file that is seekable."
+            " Please pre-load the data into a buffer like io.BytesIO and"
+            " try to load from it instead."
+        ) from None
+
+
+def _load_file(file, path, map_location, pickle_module, weights_only, mmap, load_args):
+    start = file.tell()
+    is_zip = file.read(4) == b"PK\3\4"
+    file.seek(start)
+    try:
+        if is_zip:
+            if mmap and path is None:
+                raise ValueError("f must be a file path in order to use the mmap argument")
+            return _load_zip(
+                file, path if mmap else None, map_location, pickle_module, weights_only, load_args
+            )
+        if mmap:
+            name = f"{path}, " if isinstance(path, str) else ""
+            raise RuntimeError(
+                "mmap can only be used with files saved with "
+                f"`torch.save({name}_use_new_zipfile_serialization=True), "
+                "please torch.save your checkpoint with this option in order to use mmap."
+            )
+        from ._legacy_serialization import legacy_load
+
+        return legacy_load(
+            file, restorer(map_location), None if weights_only else pickle_module or pickle,
+            load_args,
+        )  # fmt: skip
+    except pickle.UnpicklingError as error:
+        if not weights_only:
+            raise
+        raise pickle.UnpicklingError(_refusal(str(error))) from None
+
+
+def plain_unpickler(pickle_module):
+    """An unpickler class that finds PyTorch's names here."""
+
+    class Unpickler(pickle_module.Unpickler):
+        def find_class(self, module, name):
+            if module.partition(".")[0] == "torch":
+                if "Storage" in name and name in storage.LEGACY_CLASSES:
+                    return StorageType(name)
+                module = "rushlight" + module[5:]
+                if module == "rushlight.tensor":
+                    module = "rushlight._tensor"
+            return super().find_class(module, name)
+
+    return Unpickler
+
+
+def storage_element(kind) -> object:
+    """The dtype of a storage class as it stands in a persistent id."""
+    if kind is torch.UntypedStorage:
+        return torch.uint8
+    if not isinstance(getattr(kind, "dtype", None), torch.dtype):
+        raise pickle.UnpicklingError(f"{kind} is no storage type")
+    return kind.dtype
+
+
+def ascii_text(text) -> str:
+    """Text that Python 2 may have stored as bytes."""
+    return text.decode("ascii") if isinstance(text, bytes) else text
+
+
+def storage_bytes(count, dtype) -> int:
+    """The bytes of ``count`` elements, a number that came from a file."""
+    if type(count) is not int or count < 0:
+        raise RuntimeError(f"a storage cannot have {count!r} elements")
+    return count * dtype.itemsize
+
+
+class _ZipStorages:
+    """Reads the storages of an archive, each once."""
+
+    def __init__(self, archive, path, restore, on_meta):
+        self._archive = archive
+        self._restore = restore
+        self._on_meta = on_meta
+        self._loaded: dict = {}
+        self._map = None
+        if path is not None:
+            import mmap
+
+            with open(path, "rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        order = archive.read("byteorder").decode("latin1") if "byteorder" in archive else None
+        if order is not None and order not in ("little", "big"):
+            raise ValueError("Unknown endianness type: " + order)
+        if order is None and _default_endianness is not LoadEndianness.NATIVE:
+            order = "big" if _default_endianness is LoadEndianness.BIG else "little"
+        self._swap = order is not None and order != sys.byteorder
+
+    def find(self, saved_id):
+        """The typed storage that a persistent id names."""
+        if not isinstance(saved_id, tuple):
+            raise AssertionError(f"saved_id must be a tuple, got {type(saved_id).__name__}")
+        typename = ascii_text(saved_id[0])
+        if typename != "storage":
+            raise AssertionError(
+                f"Unknown typename for persistent_load, expected 'storage' but got '{typename}'"
+            )
+        kind, key, location, count = saved_id[1:]
+        dtype, key, location = storage_element(kind), str(key), ascii_text(location)
+        if key not in self._loaded:
+            untyped = self._read(f"data/{key}", storage_bytes(count, dtype), dtype, location)
+            if not self._on_meta:
+                untyped = self._restore(untyped, location)
+            self._loaded[key] = storage.TypedStorage(
+                wrap_storage=untyped, dtype=dtype, _internal=True
+            )
+        return self._loaded[key]
+
+    def _read(self, name: str, nbytes: int, dtype, location: str):
+        if self._on_meta or location == "meta":
+            return torch.UntypedStorage(nbytes, device="meta")
+        if self._archive.size(name) != nbytes:
+            raise RuntimeError(
+                f"record {name} holds {self._archive.size(name)} bytes, but its storage "
+                f"is said to have {nbytes}"
+            )
+        if self._map is not None and nbytes:
+            view = memoryview(self._map)[self._archive.offset(name) :][:nbytes]
+            untyped = torch.frombuffer(view, dtype=torch.uint8).untyped_storage()
+        else:
+            self._archive.offset(name)  # bounds are checked before memory is taken
+            untyped = torch.UntypedStorage(nbytes)
+            self._archive.read_into(name, storage.raw_view(untyped))
+        if self._swap:
+            untyped.byteswap(dtype)
+        return untyped
+
+
+def _load_zip(file, map_path, map_location, pickle_module, weights_only, load_args):
+    global _map_location
+    from ._archive import ArchiveReader
+
+    archive = ArchiveReader(file)
+    if "constants.pkl" in archive:
+        raise RuntimeError(
+            "Cannot use ``weights_only=True`` with TorchScript archives passed to "
+            "``torch.load``. " + _UNSAFE if weights_only
+            else "TorchScript archives cannot be loaded"
+        )  # fmt: skip
+    on_meta = str(map_location) == "meta" if not callable(map_location) else False
+    storages = _ZipStorages(archive, map_path, restorer(map_location), on_meta)
+    data = io.BytesIO(archive.read("data.pkl"))
+    if weights_only:
+        unpickler = _wo.Unpickler(data, encoding=load_args["encoding"])
+    else:
+        unpickler = plain_unpickler(pickle_module or pickle)(data, **load_args)
+    unpickler.persistent_load = storages.find
+    _map_location = map_location
+    try:
+        return unpickler.load()
+    finally:
+        _map_location = None
+
+
+def get_unsafe_globals_in_checkpoint(f) -> list[str]:
+    """The names in a checkpoint that ``weights_only=True`` would refuse."""
+    from ._archive import ArchiveReader
+
+    with open(f, "rb") if isinstance(f, (str, os.PathLike)) else _kept_open(f) as file:
+        if file.read(4) != b"PK\3\4":
+            raise ValueError("Expected input to be a checkpoint returned by torch.save")
+        archive = ArchiveReader(file)
+        if "constants.pkl" in archive:
+            raise ValueError(
+                "Expected input to be a checkpoint returned by torch.save "
+                "but got a torchscript checkpoint"
+            )
+        named = _wo.globals_in_pickle(archive.read("data.pkl"))
+    safe = {*_wo._allowed_globals(), *_wo._user_allowed_globals()}
+    return list(named - safe)
+
+
+def _kept_open(file):
+    import contextlib
+
+    file.seek(0)
+    return contextlib.nullcontext(file)
+
+
