@@ -1,0 +1,46 @@
+"""Gradient clipping, flat parameter vectors, and tools that change a module's parts."""
+
+from __future__ import annotations
+
+from .clip_grad import (  # noqa: F401
+    clip_grad_norm,
+    clip_grad_norm_,
+    clip_grad_value_,
+    clip_grads_with_norm_,
+    get_total_norm,
+)
+from .convert_parameters import parameters_to_vector, vector_to_parameters  # noqa: F401
+
+# Submodules and functions imported when they are first asked for.
+_LATER = {
+    "fuse_conv_bn_eval": "fusion",
+    "fuse_conv_bn_weights": "fusion",
+    "fuse_linear_bn_eval": "fusion",
+    "fuse_linear_bn_weights": "fusion",
+    "skip_init": "init",
+    "weight_norm": "weight_norm",
+    "remove_weight_norm": "weight_norm",
+    "spectral_norm": "spectral_norm",
+    "remove_spectral_norm": "spectral_norm",
+}
+_SUBMODULES = frozenset(
+    "fusion init parametrizations parametrize prune rnn stateless".split()
+)
+
+
+def __getattr__(name):
+    from importlib import import_module
+
+    if name in _SUBMODULES:
+        return import_module(f"{__name__}.{name}")
+    home = _LATER.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # The function comes last: its home may have the same name.
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_LATER, *_SUBMODULES})
