@@ -231,6 +231,15 @@ PyMethodDef kFunctions[] = {
 
 }  // namespace
 
+void fill_entries(PyObject* self) {
+  ModuleObject* module = as_module(self);
+  module->version = module->dict ? dict_version(module->dict) : 0;
+  const auto entry = [self](Name name) { return instance_attribute(self, names[name]); };
+  module->entries = {entry(kParameters), entry(kBuffers), entry(kModules),
+                     entry(kBackwardPreHooks), entry(kBackwardHooks), entry(kForwardPreHooks),
+                     entry(kForwardHooks), entry(kForward)};
+}
+
 PyObject* global_name(const char* name) {
   PyObject* value = globals.space ? PyDict_GetItemString(globals.space, name) : nullptr;
   if (!value) PyErr_Format(PyExc_NameError, "name '%s' is not defined", name);

@@ -18,30 +18,31 @@ Owned typename_of(PyObject* value) {
 
 void raise_missing(PyObject* self, PyObject* name) {
   Owned type(PyType_GetName(Py_TYPE(self)));
-  if (type) PyErr_Format(PyExc_AttributeError, "'%U' object has no attribute '%S'", type.get(), name);
+  if (!type) return;
+  PyErr_Format(PyExc_AttributeError, "'%U' object has no attribute '%S'", type.get(), name);
+}
+
+// The value under `name` in one of a module's dicts: 1 and a new reference, 0, or -1.
+int find(PyObject* entries, PyObject* name, PyObject** value) {
+  if (!entries) return 0;
+  if (PyDict_CheckExact(entries)) {
+    if (PyDict_GET_SIZE(entries) == 0) return 0;
+    *value = Py_XNewRef(PyDict_GetItemWithError(entries, name));
+    return *value ? 1 : PyErr_Occurred() ? -1 : 0;
+  }
+  Owned held = Owned::share(entries);
+  const int found = PySequence_Contains(entries, name);
+  if (found > 0) *value = PyObject_GetItem(entries, name);
+  return found > 0 && !*value ? -1 : found;
 }
 
 PyObject* registered(PyObject* self, PyObject* name) {
-  for (Name kind : {kParameters, kBuffers, kModules}) {
-    PyObject* entries = instance_attribute(self, names[kind]);
-    if (!entries) {
-      if (PyErr_Occurred()) return nullptr;
-      continue;
-    }
-    if (PyDict_CheckExact(entries)) {
-      if (PyDict_GET_SIZE(entries) == 0) continue;
-      PyObject* value = PyDict_GetItemWithError(entries, name);
-      if (value) return Py_NewRef(value);
-      if (PyErr_Occurred()) return nullptr;
-      continue;
-    }
-    Owned held = Owned::share(entries);
-    const int found = PySequence_Contains(entries, name);
-    if (found < 0) return nullptr;
-    if (found) return PyObject_GetItem(entries, name);
-  }
-  raise_missing(self, name);
-  return nullptr;
+  PyObject* value = nullptr;
+  int found = find(entries_of(self).parameters, name, &value);
+  if (found == 0) found = find(entries_of(self).buffers, name, &value);
+  if (found == 0) found = find(entries_of(self).modules, name, &value);
+  if (found == 0) raise_missing(self, name);
+  return value;
 }
 
 // Ends a generic look-up that failed: only an AttributeError lets the registered entries answer.

@@ -11,21 +11,19 @@ const ModuleObserver* module_observer = nullptr;
 namespace nn {
 namespace {
 
-// A dict's length without a call; anything else counts as filled, and the hooked call finds out.
-bool filled(PyObject* hooks) { return !PyDict_Check(hooks) || PyDict_GET_SIZE(hooks) != 0; }
-
 // 1 when hooks may have to run, 0 when not, -1 with an exception (a module without its state).
 int has_hooks(PyObject* self) {
-  for (Name kind : {kBackwardHooks, kBackwardPreHooks, kForwardHooks, kForwardPreHooks}) {
-    PyObject* hooks = instance_attribute(self, names[kind]);
-    if (!hooks) {
-      if (PyErr_Occurred()) return -1;
-      return Owned(PyObject_GetAttr(self, names[kind])) ? 1 : -1;
+  const Entries& own = entries_of(self);
+  if (!own.backward || !own.backward_pre || !own.forward_hooks || !own.forward_pre) [[unlikely]] {
+    for (Name name : {kBackwardHooks, kBackwardPreHooks, kForwardHooks, kForwardPreHooks}) {
+      if (!Owned(PyObject_GetAttr(self, names[name]))) return -1;
     }
-    if (filled(hooks)) return 1;
+    return 1;
   }
-  return globals.space && (filled(globals.backward_pre) || filled(globals.backward) ||
-                           filled(globals.forward) || filled(globals.forward_pre));
+  return filled(own.backward) || filled(own.backward_pre) || filled(own.forward_hooks) ||
+         filled(own.forward_pre) ||
+         (globals.space && (filled(globals.backward_pre) || filled(globals.backward) ||
+                            filled(globals.forward) || filled(globals.forward_pre)));
 }
 
 // Does `self.name` read a class's plain function, so that no bound method need be made?
@@ -66,7 +64,7 @@ PyObject* call_forward(PyObject* self, PyObject* const* args, size_t nargsf, PyO
   PyTypeObject* type = Py_TYPE(self);
   PyObject* found = type_attribute(type, names[kForward]);
   if (found && PyType_HasFeature(Py_TYPE(found), Py_TPFLAGS_METHOD_DESCRIPTOR) &&
-      plain_lookup(type) && !instance_attribute(self, names[kForward])) {
+      plain_lookup(type) && !entries_of(self).forward) {
     Owned held = Owned::share(found);
     return call_with_self(found, self, args, nargsf, kwnames);
   }

@@ -58,7 +58,8 @@ Owned attribute(PyObject* self, Name name) { return Owned(PyObject_GetAttr(self,
 Owned snapshot(PyObject* global, PyObject* own, bool items) {
   const auto list = items ? [](PyObject* d) { return PyMapping_Items(d); }
                           : [](PyObject* d) { return PyMapping_Values(d); };
-  Owned all(global ? list(global) : PyList_New(0));
+  if (own && !filled(own)) own = nullptr;
+  Owned all(global && filled(global) ? list(global) : PyList_New(0));
   Owned more(all && own ? list(own) : nullptr);
   if (!all || (own && !more)) return Owned();
   const Py_ssize_t end = PyList_GET_SIZE(all.get());

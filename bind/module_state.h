@@ -2,6 +2,8 @@
 #pragma once
 #include <Python.h>
 
+#include <cstdint>
+
 #include "module.h"
 
 namespace rl::nn {
@@ -33,11 +35,20 @@ class Owned {
   PyObject* object_ = nullptr;
 };
 
+// What an instance dict holds under the names that every call and look-up needs, borrowed.
+struct Entries {
+  PyObject *parameters, *buffers, *modules;
+  PyObject *backward_pre, *backward, *forward_pre, *forward_hooks;
+  PyObject* forward;
+};
+
 struct ModuleObject {
   PyObject_HEAD
   PyObject* dict;
   PyObject* weakrefs;
   vectorcallfunc call;
+  uint64_t version;  // of `dict` when `entries` was filled
+  Entries entries;
 };
 
 inline ModuleObject* as_module(PyObject* object) { return reinterpret_cast<ModuleObject*>(object); }
@@ -79,6 +90,32 @@ inline PyObject* instance_attribute(PyObject* self, PyObject* name) {
   return dict ? PyDict_GetItemWithError(dict, name) : nullptr;
 }
 
+// Note [Entries by version]
+// CPython gives a dict another version tag, used by no other dict, with every write to it. While
+// the tag of an instance dict is the one that `entries` was filled under, the entries are those of
+// the dict and alive: one comparison in place of eight look-ups, however the dict was written to
+// (assignment, vars(module), unpickling). CPython 3.14 has no tag: there each use looks again.
+inline uint64_t dict_version(PyObject* dict) {
+#if PY_VERSION_HEX < 0x030E0000
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+#pragma GCC diagnostic pop
+#else
+  return 0;
+#endif
+}
+
+void fill_entries(PyObject* self);
+
+// Valid until the next Python code runs.
+inline const Entries& entries_of(PyObject* self) {
+  ModuleObject* module = as_module(self);
+  const uint64_t version = module->dict ? dict_version(module->dict) : 0;
+  if (!version || version != module->version) [[unlikely]] fill_entries(self);
+  return module->entries;
+}
+
 // 1 and a new reference, 0 and null without an exception, -1 with one.
 inline int optional_attribute(PyObject* object, PyObject* name, PyObject** value) {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -87,6 +124,9 @@ inline int optional_attribute(PyObject* object, PyObject* name, PyObject** value
   return _PyObject_LookupAttr(object, name, value);
 #endif
 }
+
+// A dict's length without a call; anything else counts as filled, and its user finds out.
+inline bool filled(PyObject* hooks) { return !PyDict_Check(hooks) || PyDict_GET_SIZE(hooks) != 0; }
 
 // `key in container`, direct for plain dicts.
 inline int contains(PyObject* container, PyObject* key) {
