@@ -8,7 +8,7 @@
 #include "kernels/levels/rows.h"
 #include "kernels/normalization.h"
 #include "kernels/parameters.h"
-#include "kernels/tiles.h"
+#include "kernels/row_buffers.h"
 
 namespace rl::kernels {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/parallel.h"
 #include "kernels/levels/rows.h"
-#include "kernels/tiles.h"
+#include "kernels/row_buffers.h"
 
 namespace rl::kernels {
 namespace {

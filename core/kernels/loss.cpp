@@ -6,7 +6,7 @@
 
 #include "base/parallel.h"
 #include "kernels/softmax.h"
-#include "kernels/tiles.h"
+#include "kernels/row_buffers.h"
 
 namespace rl::kernels {
 namespace {

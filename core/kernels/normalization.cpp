@@ -9,7 +9,7 @@
 #include "kernels/levels/normalization.h"
 #include "kernels/levels/rows.h"
 #include "kernels/parameters.h"
-#include "kernels/tiles.h"
+#include "kernels/row_buffers.h"
 
 namespace rl::kernels {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/dtype.h"
-#include "kernels/tiles.h"
+#include "kernels/row_buffers.h"
 
 namespace rl::kernels {
 

@@ -5,7 +5,7 @@
 
 #include "base/parallel.h"
 #include "kernels/levels/softmax.h"
-#include "kernels/tiles.h"
+#include "kernels/row_buffers.h"
 
 namespace rl::kernels {
 namespace {

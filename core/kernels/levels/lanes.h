@@ -2,32 +2,18 @@
 // Only levels/*.cpp include this: everything here lies in the level's own namespace.
 #pragma once
 #include <cstdint>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
-#if RL_LEVEL == 0
-#define RL_LEVEL_NAMESPACE level0
-#elif RL_LEVEL == 1
-#define RL_LEVEL_NAMESPACE level1
-#else
-#define RL_LEVEL_NAMESPACE level2
-#endif
-
-#define RL_INLINE inline __attribute__((always_inline))
+#include "kernels/functors/vector_math.h"
+#include "kernels/vec.h"
 
 namespace rl::kernels::RL_LEVEL_NAMESPACE {
 
-constexpr int kVectorBytes = RL_LEVEL == 0 ? 16 : RL_LEVEL == 1 ? 32 : 64;
-typedef float Floats __attribute__((vector_size(kVectorBytes), may_alias));
-typedef double Doubles __attribute__((vector_size(kVectorBytes), may_alias));
-typedef int32_t Ints __attribute__((vector_size(kVectorBytes), may_alias));
-typedef int64_t Longs __attribute__((vector_size(kVectorBytes), may_alias));
-
-template <class T> struct LanesOf;
-template <> struct LanesOf<float> { using Type = Floats; using Bits = Ints; };
-template <> struct LanesOf<double> { using Type = Doubles; using Bits = Longs; };
-template <class T> using Lanes = typename LanesOf<T>::Type;
+// The bare vectors of Vec, so that sums and products with numbers need no conversion.
+template <class T> using Lanes = typename Vec<T>::Raw;
+using Floats = Lanes<float>;
+using Doubles = Lanes<double>;
+using Ints = Vec<float>::Bits;
+using Longs = Vec<double>::Bits;
 template <class T> constexpr int64_t kLanes = kVectorBytes / int64_t(sizeof(T));
 
 struct Full {};               // all lanes are there
@@ -57,8 +43,6 @@ RL_INLINE void store(float* p, Floats v, Part part) {
 RL_INLINE void store(double* p, Doubles v, Part part) {
   _mm512_mask_storeu_pd(p, __mmask8((1u << part.n) - 1), v);
 }
-RL_INLINE Floats square_root(Floats v) { return _mm512_maskz_sqrt_ps(__mmask16(-1), v); }
-RL_INLINE Doubles square_root(Doubles v) { return _mm512_maskz_sqrt_pd(__mmask8(-1), v); }
 #elif RL_LEVEL == 1
 RL_INLINE Ints present(int32_t n) { return Ints{0, 1, 2, 3, 4, 5, 6, 7} < n; }
 RL_INLINE Longs present(int64_t n) { return Longs{0, 1, 2, 3} < n; }
@@ -76,8 +60,6 @@ RL_INLINE void store(float* p, Floats v, Part part) {
 RL_INLINE void store(double* p, Doubles v, Part part) {
   _mm256_maskstore_pd(p, __m256i(present(part.n)), v);
 }
-RL_INLINE Floats square_root(Floats v) { return _mm256_sqrt_ps(v); }
-RL_INLINE Doubles square_root(Doubles v) { return _mm256_sqrt_pd(v); }
 #else
 template <class T> RL_INLINE Lanes<T> load(const T* p, Part part, T fill = T(0)) {
   Lanes<T> v = all(fill);
@@ -87,16 +69,14 @@ template <class T> RL_INLINE Lanes<T> load(const T* p, Part part, T fill = T(0))
 template <class T> RL_INLINE void store(T* p, Lanes<T> v, Part part) {
   for (int64_t i = 0; i < part.n; ++i) p[i] = v[i];
 }
-RL_INLINE Floats square_root(Floats v) {
-  for (int i = 0; i < kLanes<float>; ++i) v[i] = __builtin_sqrtf(v[i]);
-  return v;
-}
-RL_INLINE Doubles square_root(Doubles v) {
-  for (int i = 0; i < kLanes<double>; ++i) v[i] = __builtin_sqrt(v[i]);
-  return v;
-}
 #endif
 
+RL_INLINE Floats square_root(Floats v) { return sqrt(Vec<float>(v)).raw; }
+RL_INLINE Doubles square_root(Doubles v) { return sqrt(Vec<double>(v)).raw; }
+RL_INLINE Floats exponential(Floats v) { return exp(Vec<float>(v)).raw; }
+RL_INLINE Doubles exponential(Doubles v) { return exp(Vec<double>(v)).raw; }
+RL_INLINE Floats natural_log(Floats v) { return log(Vec<float>(v)).raw; }
+RL_INLINE Doubles natural_log(Doubles v) { return log(Vec<double>(v)).raw; }
 template <class V> RL_INLINE V larger(V a, V b) { return a > b ? a : b; }
 template <class V> RL_INLINE V absolute(V a) { return a < 0 ? -a : a; }
 // PyTorch's maximum: a NaN on either side stays.

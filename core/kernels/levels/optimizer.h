@@ -28,7 +28,8 @@ template <class T> struct OptimizerLoops {
   Loop sgd;       // -lr, momentum, 1 - dampening; flag nesterov, flag2 first step; a momentum
   Loop adam;      // 1-beta1, beta2, 1-beta2, sqrt(1-beta2^t), eps, -lr/(1-beta1^t); flag amsgrad
   Loop nadam;     // 1-beta1, beta2, 1-beta2^t, eps, factor of grad, factor of exp_avg
-  Loop radam;     // 1-beta1, beta2, 1-beta1^t, lr, sqrt(1-beta2^t) * rectification, eps; flag adaptive
+  // 1-beta1, beta2, 1-beta1^t, lr, sqrt(1-beta2^t) times the rectification, eps; flag rectified
+  Loop radam;
   Loop adamax;    // 1-beta1, beta2, eps, -lr/(1-beta1^t)
   Loop adagrad;   // eps, -lr/(1+(t-1) lr_decay)
   Loop adadelta;  // rho, eps, -lr

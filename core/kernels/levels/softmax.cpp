@@ -1,14 +1,10 @@
 // Softmax and log-softmax, forward and backward, one row or one vector of columns at a time.
 #include "kernels/levels/softmax.h"
 
-#include "kernels/levels/exp.h"
 #include "kernels/levels/lanes.h"
 
 namespace rl::kernels::RL_LEVEL_NAMESPACE {
 namespace {
-
-RL_INLINE float natural_log(float v) { return __builtin_logf(v); }
-RL_INLINE double natural_log(double v) { return __builtin_log(v); }
 
 template <class T> constexpr T kLowest = -T(__builtin_inff());
 
@@ -39,7 +35,7 @@ template <class T> void log_softmax_row(const T* x, T* y, int64_t n) {
   sweep4<T>(n, [&](int64_t i, auto lanes, int k) {
     s[k] += exponential(load(x + i, lanes, kLowest<T>) - m);
   });
-  const T log_sum = natural_log(sum_of<T>(total(s)));
+  const T log_sum = natural_log(all(sum_of<T>(total(s))))[0];
   sweep<T>(n, [&](int64_t i, auto lanes) {
     store(y + i, load(x + i, lanes) - m - log_sum, lanes);
   });
@@ -63,15 +59,6 @@ template <class T> void log_softmax_backward_row(const T* grad, const T* y, T* d
   sweep<T>(n, [&](int64_t i, auto lanes) {
     store(dx + i, load(grad + i, lanes) - exponential(load(y + i, lanes)) * sum, lanes);
   });
-}
-
-RL_INLINE Floats natural_log(Floats v) {
-  for (int64_t i = 0; i < kLanes<float>; ++i) v[i] = natural_log(v[i]);
-  return v;
-}
-RL_INLINE Doubles natural_log(Doubles v) {
-  for (int64_t i = 0; i < kLanes<double>; ++i) v[i] = natural_log(v[i]);
-  return v;
 }
 
 template <class T>
