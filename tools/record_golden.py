@@ -1,0 +1,104 @@
+"""Records PyTorch's answers for the sample rows of tests/ops into tests/golden/ops.
+
+    python tools/record_golden.py [family ...] [--row NAME]
+
+Needs PyTorch 2.13 with numpy. A family's file is written anew; with --row only that row changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+os.environ["RUSHLIGHT_TEST_MODULE"] = "torch"
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from ops import FAMILIES, ROWS, experiments, golden  # noqa: E402
+
+SHORTEST = {"float32": np.float32, "bfloat16": np.float32, "float16": np.float16}
+REAL_OF = {"complex64": "float32", "complex128": "float64"}
+
+
+def shortened(outcome):
+    """The outcome with every float as the shortest text that rounds to it in its own type."""
+    if isinstance(outcome, dict):
+        return {k: shortened(v) for k, v in outcome.items()}
+    if not isinstance(outcome, list):
+        return outcome
+    if outcome[:1] == ["T"]:
+        element = SHORTEST.get(REAL_OF.get(outcome[1], outcome[1]))
+        if element and outcome[4]:
+            return [*outcome[:4], [shortest(x, element) for x in outcome[4]]]
+        return outcome
+    return [shortened(v) for v in outcome]
+
+
+def shortest(number, element):
+    """number, shortened: 0.1 in place of 0.10000000149011612; whole numbers lose their point."""
+    text = float(str(element(number)))
+    return int(text) if text.is_integer() and abs(text) < 1e6 and str(text) != "-0.0" else text
+
+
+def processor() -> str:
+    """The processor's name and the instruction set PyTorch chose."""
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    name = next((x.partition(":")[2].strip() for x in lines if x.startswith("model name")), "")
+    return f"{name}, {torch.backends.cpu.get_cpu_capability()}"
+
+
+def record(row) -> dict:
+    """All experiments of one row; finite differences are kept only where they pass."""
+    found = {"calls": golden.call_texts(row)}
+    for experiment in experiments.PLAIN:
+        outcomes = {key: shortened(outcome) for key, _, outcome in experiment(torch, row)}
+        if outcomes:
+            found[experiment.__name__] = outcomes
+    checks = (torch.autograd.gradcheck, torch.autograd.gradgradcheck)
+    for experiment, check in zip(experiments.BY_FINITE_DIFFERENCES, checks, strict=True):
+        passed = {key: True for key, _, ok in experiment(torch, row, check) if ok is True}
+        if passed:
+            found[experiment.__name__] = passed
+    return found
+
+
+def report(row, found) -> None:
+    """Says on stderr what looks like a mistake in a row: a call that no element type accepts."""
+    values = found.get("values", {})
+    for n, call in enumerate(row.calls):
+        outcomes = [v for k, v in values.items() if k.split("/")[1] == str(n)]
+        if not any(not (isinstance(v, dict) and "raises" in v) for v in outcomes):
+            why = outcomes[0]["raises"] if outcomes else "no element type"
+            print(f"  {row.name} call {n} {call!r} never runs: {why}", file=sys.stderr)
+    for key, outcome in found.get("errors", {}).items():
+        if key.startswith("fail") and not (isinstance(outcome, dict) and "raises" in outcome):
+            print(f"  {row.name} {key} does not raise: {outcome!r:.150}", file=sys.stderr)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("families", nargs="*", help="families to record; all by default")
+    parser.add_argument("--row", help="record this row only, keeping the others")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    for family in options.families or FAMILIES:
+        start = time.perf_counter()
+        old = golden.load(family)["rows"] if options.row else {}
+        rows = dict(old)
+        for row in (r for r in ROWS if r.family == family):
+            if options.row in (None, row.name):
+                rows[row.name] = record(row)
+                report(row, rows[row.name])
+        stamp = {"torch": torch.__version__, "processor": processor()}
+        size = golden.save(family, {"recorded": stamp, "rows": rows})
+        took = time.perf_counter() - start
+        print(f"{family}: {len(rows)} rows, {size / 1024:.0f} KiB, {took:.1f} s")
+
+
+if __name__ == "__main__":
+    main()
