@@ -1,13 +1,13 @@
 // ModuleBase: the type, the state of its instances and the slots of its Python subclasses.
-#include "module.h"
+#include "bind/module.h"
 
 #include <structmember.h>
 
 #include <cstddef>
 
-#include "module_state.h"
+#include "bind/module_state.h"
 
-namespace rl {
+namespace rl::bind {
 
 PyTypeObject* module_base = nullptr;
 
@@ -97,7 +97,7 @@ PyObject* init_subclass(PyObject* type, PyObject* args, PyObject* kwargs) {
   Owned method(parent ? PyObject_GetAttr(parent.get(), names[kInitSubclass]) : nullptr);
   Owned result(method ? PyObject_Call(method.get(), args, kwargs) : nullptr);
   if (result) adopt(reinterpret_cast<PyTypeObject*>(type));
-  return result.release();
+  return result.leave();
 }
 
 PyObject* getstate(PyObject* self, PyObject*) {
@@ -106,7 +106,7 @@ PyObject* getstate(PyObject* self, PyObject*) {
   if (!state) return nullptr;
   const int found = PyDict_Contains(state.get(), names[kCompiledCall]);
   if (found < 0 || (found && PyDict_DelItem(state.get(), names[kCompiledCall]) < 0)) return nullptr;
-  return state.release();
+  return state.leave();
 }
 
 // Takes the saved entries, and fills in those that states saved by older versions lack.
@@ -133,6 +133,8 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 }
 
 int clear(PyObject* self) {
+  forget_reads(self);
+  as_module(self)->version = 0;
   Py_CLEAR(as_module(self)->dict);
   return 0;
 }
@@ -231,13 +233,20 @@ PyMethodDef kFunctions[] = {
 
 }  // namespace
 
+void forget_reads(PyObject* self) {
+  RecentReads& reads = as_module(self)->reads;
+  reads.stamp = 0;
+  for (PyObject*& name : reads.names) Py_CLEAR(name);
+}
+
 void fill_entries(PyObject* self) {
   ModuleObject* module = as_module(self);
-  module->version = module->dict ? dict_version(module->dict) : 0;
-  const auto entry = [self](Name name) { return instance_attribute(self, names[name]); };
-  module->entries = {entry(kParameters), entry(kBuffers), entry(kModules),
-                     entry(kBackwardPreHooks), entry(kBackwardHooks), entry(kForwardPreHooks),
-                     entry(kForwardHooks), entry(kForward)};
+  forget_reads(self);
+  module->version = dict_version(module->dict);
+  const auto find = [self](Name name) { return instance_attribute(self, names[name]); };
+  module->entries = {find(kParameters),       find(kBuffers),       find(kModules),
+                     find(kBackwardPreHooks), find(kBackwardHooks), find(kForwardPreHooks),
+                     find(kForwardHooks),     find(kForward)};
 }
 
 PyObject* global_name(const char* name) {
@@ -287,4 +296,4 @@ int add_module_base(PyObject* c_module) {
   return PyModule_AddFunctions(c_module, kFunctions);
 }
 
-}  // namespace rl
+}  // namespace rl::bind

@@ -2,7 +2,7 @@
 #pragma once
 #include <Python.h>
 
-namespace rl {
+namespace rl::bind {
 
 // Told when a module's call begins and when it ends. `left` also runs when the call raised: the
 // exception is then set, and must still be the one that is set when `left` returns.
@@ -21,4 +21,4 @@ inline bool is_module(PyObject* object) { return PyObject_TypeCheck(object, modu
 // Adds ModuleBase and _set_module_globals to the extension module; -1 with an exception on failure.
 int add_module_base(PyObject* c_module);
 
-}  // namespace rl
+}  // namespace rl::bind

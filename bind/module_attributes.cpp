@@ -1,10 +1,11 @@
 // Attributes of a Module: look-up, assignment and deletion, with parameters, buffers and children.
 #include <initializer_list>
+#include <utility>
 
-#include "module_state.h"
-#include "tensor.h"
+#include "bind/module_state.h"
+#include "bind/tensor.h"
 
-namespace rl::nn {
+namespace rl::bind::nn {
 
 bool any_compiled = false;
 
@@ -22,27 +23,64 @@ void raise_missing(PyObject* self, PyObject* name) {
   PyErr_Format(PyExc_AttributeError, "'%U' object has no attribute '%S'", type.get(), name);
 }
 
-// The value under `name` in one of a module's dicts: 1 and a new reference, 0, or -1.
-int find(PyObject* entries, PyObject* name, PyObject** value) {
-  if (!entries) return 0;
+// The value under `name` in one of a module's dicts, or null; an exception is left standing.
+PyObject* find(PyObject* entries, PyObject* name) {
+  if (!entries) return nullptr;
   if (PyDict_CheckExact(entries)) {
-    if (PyDict_GET_SIZE(entries) == 0) return 0;
-    *value = Py_XNewRef(PyDict_GetItemWithError(entries, name));
-    return *value ? 1 : PyErr_Occurred() ? -1 : 0;
+    return PyDict_GET_SIZE(entries) ? Py_XNewRef(PyDict_GetItemWithError(entries, name)) : nullptr;
   }
   Owned held = Owned::share(entries);
-  const int found = PySequence_Contains(entries, name);
-  if (found > 0) *value = PyObject_GetItem(entries, name);
-  return found > 0 && !*value ? -1 : found;
+  return PySequence_Contains(entries, name) > 0 ? PyObject_GetItem(entries, name) : nullptr;
 }
 
 PyObject* registered(PyObject* self, PyObject* name) {
-  PyObject* value = nullptr;
-  int found = find(entries_of(self).parameters, name, &value);
-  if (found == 0) found = find(entries_of(self).buffers, name, &value);
-  if (found == 0) found = find(entries_of(self).modules, name, &value);
-  if (found == 0) raise_missing(self, name);
+  PyObject* value = find(parameters_of(self), name);
+  if (!value) value = find(buffers_of(self), name);
+  if (!value) value = find(modules_of(self), name);
+  // A key whose comparison raised may stand in any of the dicts.
+  if (PyErr_Occurred()) [[unlikely]] {
+    Py_XDECREF(value);
+    return nullptr;
+  }
+  if (!value) raise_missing(self, name);
   return value;
+}
+
+// The sum of the versions of the dicts that hold what is registered; 0 if one is no plain dict.
+uint64_t reads_stamp(PyObject* self) {
+  uint64_t sum = 0;
+  for (PyObject* dict : {parameters_of(self), buffers_of(self), modules_of(self)}) {
+    if (!dict || !PyDict_CheckExact(dict)) return 0;
+    sum += dict_version(dict);
+  }
+  return sum;
+}
+
+// A name that neither the class nor the instance dict has. See Note [Entries by version].
+PyObject* read_registered(PyObject* self, PyObject* name) {
+  const uint64_t stamp = kDictVersions ? reads_stamp(self) : 0;
+  if (!stamp) return registered(self, name);
+  RecentReads& reads = as_module(self)->reads;
+  const unsigned slot = RecentReads::slot(name);
+  if (reads.stamp != stamp) {
+    forget_reads(self);
+    reads.stamp = stamp;
+  }
+  PyObject* value = registered(self, name);
+  if (value && stamp == reads_stamp(self) && reads.stamp == stamp) {
+    Py_XSETREF(reads.names[slot], Py_NewRef(name));
+    reads.values[slot] = value;
+  }
+  return value;
+}
+
+// What a look-up of the same name found, if nothing was written since; else null.
+PyObject* recent_read(PyObject* self, PyObject* name) {
+  const RecentReads& reads = as_module(self)->reads;
+  const unsigned slot = RecentReads::slot(name);
+  if (reads.names[slot] != name || reads.stamp != reads_stamp(self)) return nullptr;
+  if (reads.names[slot] != name) return nullptr;  // the stamp was taken of entries filled anew
+  return Py_NewRef(reads.values[slot]);
 }
 
 // Ends a generic look-up that failed: only an AttributeError lets the registered entries answer.
@@ -79,7 +117,7 @@ bool run_registration_hooks(PyObject* hooks, PyObject* self, PyObject* name, Own
     Owned output(PyObject_CallFunctionObjArgs(PyList_GET_ITEM(calls.get(), i), self, name,
                                               value.get(), nullptr));
     if (!output) return false;
-    if (output.get() != Py_None) value = static_cast<Owned&&>(output);
+    if (output.get() != Py_None) value = std::move(output);
   }
   return static_cast<bool>(calls);
 }
@@ -264,6 +302,9 @@ bool assign(PyObject* self, PyObject* name, PyObject* value) {
 PyObject* getattro(PyObject* self, PyObject* name) {
   PyTypeObject* type = Py_TYPE(self);
   Owned found = Owned::share(type_attribute(type, name));
+  if (!found) {
+    if (PyObject* value = recent_read(self, name)) return value;
+  }
   descrgetfunc get = found ? Py_TYPE(found.get())->tp_descr_get : nullptr;
   if (get && PyDescr_IsData(found.get())) {
     PyObject* value = get(found.get(), self, reinterpret_cast<PyObject*>(type));
@@ -275,7 +316,7 @@ PyObject* getattro(PyObject* self, PyObject* name) {
     PyObject* value = get(found.get(), self, reinterpret_cast<PyObject*>(type));
     return value ? value : after_failure(self, name);
   }
-  return found ? found.release() : registered(self, name);
+  return found ? found.leave() : read_registered(self, name);
 }
 
 PyObject* getattr(PyObject* self, PyObject* name) { return registered(self, name); }
@@ -304,4 +345,4 @@ PyObject* delattr(PyObject* self, PyObject* name) {
   return parent ? PyObject_CallMethodOneArg(parent.get(), names[kDelattr], name) : nullptr;
 }
 
-}  // namespace rl::nn
+}  // namespace rl::bind::nn

@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <initializer_list>
 
-#include "module_state.h"
+#include "bind/module_state.h"
 
-namespace rl {
+namespace rl::bind {
 
 const ModuleObserver* module_observer = nullptr;
 
@@ -13,15 +13,17 @@ namespace {
 
 // 1 when hooks may have to run, 0 when not, -1 with an exception (a module without its state).
 int has_hooks(PyObject* self) {
-  const Entries& own = entries_of(self);
-  if (!own.backward || !own.backward_pre || !own.forward_hooks || !own.forward_pre) [[unlikely]] {
+  PyObject* const own[] = {entry(self, &Entries::backward, kBackwardHooks),
+                           entry(self, &Entries::backward_pre, kBackwardPreHooks),
+                           entry(self, &Entries::forward_hooks, kForwardHooks),
+                           entry(self, &Entries::forward_pre, kForwardPreHooks)};
+  if (!own[0] || !own[1] || !own[2] || !own[3]) [[unlikely]] {
     for (Name name : {kBackwardHooks, kBackwardPreHooks, kForwardHooks, kForwardPreHooks}) {
       if (!Owned(PyObject_GetAttr(self, names[name]))) return -1;
     }
     return 1;
   }
-  return filled(own.backward) || filled(own.backward_pre) || filled(own.forward_hooks) ||
-         filled(own.forward_pre) ||
+  return filled(own[0]) || filled(own[1]) || filled(own[2]) || filled(own[3]) ||
          (globals.space && (filled(globals.backward_pre) || filled(globals.backward) ||
                             filled(globals.forward) || filled(globals.forward_pre)));
 }
@@ -64,7 +66,7 @@ PyObject* call_forward(PyObject* self, PyObject* const* args, size_t nargsf, PyO
   PyTypeObject* type = Py_TYPE(self);
   PyObject* found = type_attribute(type, names[kForward]);
   if (found && PyType_HasFeature(Py_TYPE(found), Py_TPFLAGS_METHOD_DESCRIPTOR) &&
-      plain_lookup(type) && !entries_of(self).forward) {
+      plain_lookup(type) && !entry(self, &Entries::forward, kForward)) {
     Owned held = Owned::share(found);
     return call_with_self(found, self, args, nargsf, kwnames);
   }
@@ -157,4 +159,4 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
 }
 
 }  // namespace nn
-}  // namespace rl
+}  // namespace rl::bind

@@ -1,10 +1,10 @@
 // A Module's call with hooks: PyTorch's order of pre-hooks, forward, hooks and backward hooks.
 #include <utility>
 
-#include "module_state.h"
-#include "tensor.h"
+#include "bind/module_state.h"
+#include "bind/tensor.h"
 
-namespace rl::nn {
+namespace rl::bind::nn {
 namespace {
 
 // The exception that is set, taken out of the interpreter's hands; and given back.
@@ -24,9 +24,9 @@ Owned take_exception() {
 
 void raise_again(Owned exception) {
 #if PY_VERSION_HEX >= 0x030C0000
-  PyErr_SetRaisedException(exception.release());
+  PyErr_SetRaisedException(exception.leave());
 #else
-  PyObject* value = exception.release();
+  PyObject* value = exception.leave();
   PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(value))), value,
                 PyException_GetTraceback(value));
 #endif
@@ -297,9 +297,9 @@ PyObject* call_hooked(PyObject* self, PyObject* args, PyObject* kwargs) {
   HookedCall call{self, attribute(self, kForward), Owned::share(args), Owned::share(kwargs),
                   Owned::share(Py_None)};
   if (!call.forward || !call.called) return nullptr;
-  if (call.run()) return call.result.release();
+  if (call.run()) return call.result.leave();
   if (PyErr_ExceptionMatches(PyExc_Exception)) call.run_after_failure();
   return nullptr;
 }
 
-}  // namespace rl::nn
+}  // namespace rl::bind::nn

@@ -1,45 +1,30 @@
 // What the files behind ModuleBase share: the object, its state's names, owned references, look-up.
 #pragma once
-#include <Python.h>
-
 #include <cstdint>
 
-#include "module.h"
+#include "bind/module.h"
+#include "bind/python.h"
 
-namespace rl::nn {
-
-// A strong reference that is dropped at the end of its scope; null where a call failed.
-class Owned {
- public:
-  Owned() = default;
-  explicit Owned(PyObject* object) : object_(object) {}
-  Owned(Owned&& other) noexcept : object_(other.release()) {}
-  Owned& operator=(Owned&& other) noexcept {
-    PyObject* old = object_;
-    object_ = other.release();
-    Py_XDECREF(old);
-    return *this;
-  }
-  ~Owned() { Py_XDECREF(object_); }
-
-  static Owned share(PyObject* object) { return Owned(Py_XNewRef(object)); }
-  PyObject* get() const { return object_; }
-  PyObject* release() {
-    PyObject* object = object_;
-    object_ = nullptr;
-    return object;
-  }
-  explicit operator bool() const { return object_ != nullptr; }
-
- private:
-  PyObject* object_ = nullptr;
-};
+namespace rl::bind::nn {
 
 // What an instance dict holds under the names that every call and look-up needs, borrowed.
 struct Entries {
   PyObject *parameters, *buffers, *modules;
   PyObject *backward_pre, *backward, *forward_pre, *forward_hooks;
   PyObject* forward;
+};
+
+// The last registered values that were read, by name; names are owned, values borrowed.
+struct RecentReads {
+  static constexpr int kSize = 4;
+  uint64_t stamp;
+  PyObject* names[kSize];
+  PyObject* values[kSize];
+
+  static unsigned slot(PyObject* name) {
+    const auto bits = reinterpret_cast<uintptr_t>(name);
+    return unsigned(bits >> 4 ^ bits >> 7) % kSize;
+  }
 };
 
 struct ModuleObject {
@@ -49,6 +34,7 @@ struct ModuleObject {
   vectorcallfunc call;
   uint64_t version;  // of `dict` when `entries` was filled
   Entries entries;
+  RecentReads reads;
 };
 
 inline ModuleObject* as_module(PyObject* object) { return reinterpret_cast<ModuleObject*>(object); }
@@ -94,27 +80,41 @@ inline PyObject* instance_attribute(PyObject* self, PyObject* name) {
 // CPython gives a dict another version tag, used by no other dict, with every write to it. While
 // the tag of an instance dict is the one that `entries` was filled under, the entries are those of
 // the dict and alive: one comparison in place of eight look-ups, however the dict was written to
-// (assignment, vars(module), unpickling). CPython 3.14 has no tag: there each use looks again.
-inline uint64_t dict_version(PyObject* dict) {
+// (assignment, vars(module), unpickling). Reads of registered values are kept in the same way,
+// under the sum of the three dicts' tags: each tag only grows, so the sum tells any change of
+// theirs. CPython 3.14 has no tag: there each use looks again.
 #if PY_VERSION_HEX < 0x030E0000
+constexpr bool kDictVersions = true;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+inline uint64_t dict_version(PyObject* dict) {
+  // The low bits are for watchers of the dict.
+  constexpr int kOtherBits = PY_VERSION_HEX < 0x030C0000 ? 0 : PY_VERSION_HEX < 0x030D0000 ? 8 : 12;
+  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag >> kOtherBits;
+}
 #pragma GCC diagnostic pop
 #else
-  return 0;
+constexpr bool kDictVersions = false;
+inline uint64_t dict_version(PyObject*) { return 0; }
 #endif
-}
 
 void fill_entries(PyObject* self);
+void forget_reads(PyObject* self);
 
-// Valid until the next Python code runs.
-inline const Entries& entries_of(PyObject* self) {
+// One of the entries, borrowed: valid until the next Python code runs.
+inline PyObject* entry(PyObject* self, PyObject* Entries::*which, Name name) {
+  if constexpr (!kDictVersions) return instance_attribute(self, names[name]);
   ModuleObject* module = as_module(self);
-  const uint64_t version = module->dict ? dict_version(module->dict) : 0;
-  if (!version || version != module->version) [[unlikely]] fill_entries(self);
-  return module->entries;
+  if (!module->dict) return nullptr;
+  if (dict_version(module->dict) != module->version) [[unlikely]] fill_entries(self);
+  return module->entries.*which;
 }
+
+inline PyObject* parameters_of(PyObject* self) {
+  return entry(self, &Entries::parameters, kParameters);
+}
+inline PyObject* buffers_of(PyObject* self) { return entry(self, &Entries::buffers, kBuffers); }
+inline PyObject* modules_of(PyObject* self) { return entry(self, &Entries::modules, kModules); }
 
 // 1 and a new reference, 0 and null without an exception, -1 with one.
 inline int optional_attribute(PyObject* object, PyObject* name, PyObject** value) {
@@ -162,4 +162,4 @@ PyObject* call_impl(PyObject* self, PyObject* args, PyObject* kwargs);
 // True once any module was given a _compiled_call_impl: until then no call looks for one.
 extern bool any_compiled;
 
-}  // namespace rl::nn
+}  // namespace rl::bind::nn

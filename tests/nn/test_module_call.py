@@ -1,4 +1,4 @@
-# Module's call: straight to forward, or with hooks before, after and in backward, as PyTorch orders them.
+# Module's call: straight to forward, or with hooks before, after and in backward.
 import threading
 import warnings
 
