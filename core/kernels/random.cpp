@@ -6,18 +6,18 @@
 #include <limits>
 
 #include "base/level.h"
+#include "kernels/levels/random.h"
 #include "kernels/random_draws.h"
-#include "kernels/random_loops.h"
 
 namespace rl::kernels {
 namespace {
 
 const RandomLoops& loops() {
 #if defined(__x86_64__)
-  if (cpu_level() == Level::Avx512) return avx512::random_loops;
-  if (cpu_level() == Level::Avx2) return avx2::random_loops;
+  if (cpu_level() == Level::Avx512) return level2::random_loops;
+  if (cpu_level() == Level::Avx2) return level1::random_loops;
 #endif
-  return baseline::random_loops;
+  return level0::random_loops;
 }
 
 template <class F> void for_real(DType t, F&& f) {

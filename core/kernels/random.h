@@ -66,8 +66,8 @@ void permutation(Generator& g, Run out);
 // Why a row of probabilities was refused.
 enum class Refusal : uint8_t { None, Negative, NotFinite, ZeroSum };
 // `samples` indices per row, drawn independently. (One sample PyTorch draws by
-// multinomial_distinct, with replacement or without.) Rows lie row_stride bytes apart; half types are
-// summed in float. result: rows x samples.
+// multinomial_distinct, with replacement or without.) Rows lie row_stride bytes apart; half types
+// are summed in float. result: rows x samples.
 Refusal multinomial(Generator& g, ConstRun probs, int64_t row_stride, int64_t rows,
                     int64_t categories, int64_t samples, int64_t* result);
 // Without replacement: the `samples` largest p / Exp(1), as topk orders them (one: the first

@@ -1,21 +1,9 @@
 // Uniform and normal float32 fills, compiled once per vector level.
-#include <cstddef>
+#include "kernels/levels/random.h"
 
-#include "kernels/random_loops.h"
+#include "kernels/vec.h"
 
-#if RL_LEVEL >= 1
-#include <immintrin.h>
-#endif
-
-#if RL_LEVEL == 0
-#define RL_LEVEL_NAME baseline
-#elif RL_LEVEL == 1
-#define RL_LEVEL_NAME avx2
-#else
-#define RL_LEVEL_NAME avx512
-#endif
-
-namespace rl::kernels::RL_LEVEL_NAME {
+namespace rl::kernels::RL_LEVEL_NAMESPACE {
 namespace {
 
 constexpr int kLanes = RL_LEVEL == 0 ? 4 : 8;
@@ -131,9 +119,9 @@ void uniform(const uint32_t* bits, float* out, int64_t n, float from, float to) 
   for (; n >= kLanes; n -= kLanes, bits += kLanes, out += kLanes) store(out, some(bits));
   if (n > 0) {
     uint32_t rest[kLanes] = {};
-    __builtin_memcpy(rest, bits, std::size_t(n) * 4);
+    __builtin_memcpy(rest, bits, size_t(n) * 4);
     const Floats value = some(rest);
-    __builtin_memcpy(out, &value, std::size_t(n) * 4);
+    __builtin_memcpy(out, &value, size_t(n) * 4);
   }
 }
 
@@ -141,4 +129,4 @@ void uniform(const uint32_t* bits, float* out, int64_t n, float from, float to) 
 
 const RandomLoops random_loops = {uniform, normal};
 
-}  // namespace rl::kernels::RL_LEVEL_NAME
+}  // namespace rl::kernels::RL_LEVEL_NAMESPACE

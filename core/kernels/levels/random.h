@@ -12,8 +12,8 @@ struct RandomLoops {
   void (*normal)(float* data, int64_t blocks, float mean, float std);
 };
 
-namespace baseline { extern const RandomLoops random_loops; }
-namespace avx2 { extern const RandomLoops random_loops; }
-namespace avx512 { extern const RandomLoops random_loops; }
+namespace level0 { extern const RandomLoops random_loops; }
+namespace level1 { extern const RandomLoops random_loops; }
+namespace level2 { extern const RandomLoops random_loops; }
 
 }  // namespace rl::kernels
