@@ -262,7 +262,8 @@ PyObject* global_name(const char* name) {
 // class that is given a __getattr__ later gets the general slot back from CPython. The slot is
 // set when a class or the first of its instances is made. __setattr__ stays an ordinary method:
 // a C slot would make CPython refuse object.__setattr__(module, ...), which programs use to store
-// a module without registering it. Heap types do not inherit the vectorcall flag in 3.11.
+// a module without registering it. Heap types do not inherit the vectorcall flag in
+// 3.11, and a class with a _call_impl of its own must be called through it.
 void adopt(PyTypeObject* type) {
   bool changed = false;
   const auto inherits = [type](Name name) {
@@ -272,10 +273,10 @@ void adopt(PyTypeObject* type) {
     type->tp_getattro = getattro;
     changed = true;
   }
-  if (type->tp_call == call && !PyType_HasFeature(type, Py_TPFLAGS_HAVE_VECTORCALL) &&
-      inherits(kCallImpl)) {
+  if (type->tp_call == call &&
+      PyType_HasFeature(type, Py_TPFLAGS_HAVE_VECTORCALL) != int(inherits(kCallImpl))) {
     type->tp_vectorcall_offset = offsetof(ModuleObject, call);
-    type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+    type->tp_flags ^= Py_TPFLAGS_HAVE_VECTORCALL;
     changed = true;
   }
   if (changed) PyType_Modified(type);
