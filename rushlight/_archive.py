@@ -94,8 +94,8 @@ class ArchiveWriter:
             + struct.pack(
                 "<4s4HIIH", b"PK\5\6", 0, 0, min(count, 0xFFFF), min(count, 0xFFFF),
                 min(size, MAX32), min(start, MAX32), 0,
-            )  # fmt: skip
-        )
+            )
+        )  # fmt: skip
 
 
 class ArchiveReader:
@@ -168,17 +168,24 @@ class ArchiveReader:
             self._file.seek(start)
             data = self._file.read(entry.file_size)
         else:
-            data = self._inflate(entry)
+            data = self._inflate(name, entry)
         if len(data) != entry.file_size:
             raise corrupt("invalid header or archive is corrupted")
         return data
 
-    def _inflate(self, entry) -> bytes:
+    def check(self, name: str) -> None:
+        """Raises unless the archive is large enough to hold the record ``name``."""
+        entry = self._entry(name)
+        if not entry.compress_type:
+            self.offset(name)
+        # Deflate shrinks by 1032 at most: a record that claims more is no record.
+        elif entry.file_size > 1032 * entry.compress_size + 64 or entry.compress_type != 8:
+            raise corrupt("invalid header or archive is corrupted")
+
+    def _inflate(self, name: str, entry) -> bytes:
         import zipfile
 
-        # Deflate shrinks by 1032 at most: a record that claims more is no record.
-        if entry.file_size > 1032 * entry.compress_size + 64 or entry.compress_type != 8:
-            raise corrupt("invalid header or archive is corrupted")
+        self.check(name)
         try:
             return self._zip.read(entry)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):

@@ -10,8 +10,8 @@ from enum import Enum
 
 import rushlight as torch
 
-from . import storage
 from . import _weights_only_unpickler as _wo
+from . import storage
 from ._weights_only_unpickler import (
     StorageType,
     add_safe_globals,
@@ -22,6 +22,7 @@ from ._weights_only_unpickler import (
 
 __all__ = [
     "LoadEndianness",
+    "StorageType",
     "add_safe_globals",
     "clear_safe_globals",
     "default_restore_location",
@@ -34,7 +35,6 @@ __all__ = [
     "safe_globals",
     "save",
     "set_default_load_endianness",
-    "StorageType",
 ]
 
 DEFAULT_PROTOCOL = 2
@@ -93,14 +93,15 @@ def _restore_meta(untyped, location: str):
     return None
 
 
-def _restore_accelerator(untyped, location: str):
+def _restore_accelerator(untyped, location: str) -> None:
     if location.startswith("cuda"):
         raise RuntimeError(
             "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
             "False. If you are running on a CPU-only machine, please use torch.load with "
             "map_location=torch.device('cpu') to map your storages to the CPU."
         )
-    return None
+    if location.startswith("mps"):
+        raise RuntimeError("torch.UntypedStorage(): Storage device not recognized: mps")
 
 
 _registry: list[tuple] = [
@@ -638,7 +639,7 @@ class _ZipStorages:
             view = memoryview(self._map)[self._archive.offset(name) :][:nbytes]
             untyped = torch.frombuffer(view, dtype=torch.uint8).untyped_storage()
         else:
-            self._archive.offset(name)  # bounds are checked before memory is taken
+            self._archive.check(name)  # before memory is taken
             untyped = torch.UntypedStorage(nbytes)
             self._archive.read_into(name, storage.raw_view(untyped))
         if self._swap:

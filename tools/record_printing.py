@@ -10,7 +10,7 @@ import torch
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.printing import cases  # noqa: E402
+from tests.printing import cases
 
 
 def main():

@@ -5,6 +5,7 @@ import lzma
 from pathlib import Path
 
 import pytest
+
 import rushlight as torch
 from rushlight._tensor_str import get_printoptions, printoptions
 
