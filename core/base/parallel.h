@@ -26,7 +26,8 @@ template <class F> inline void parallel_for(int64_t begin, int64_t end, int64_t 
   }
   using Body = std::remove_reference_t<F>;
   parallel_run(begin, end, grain,
-               [](void* c, int64_t b, int64_t e, int) { (*static_cast<Body*>(c))(b, e); }, &f);
+               [](void* c, int64_t b, int64_t e, int) { (*static_cast<Body*>(c))(b, e); },
+               const_cast<void*>(static_cast<const void*>(&f)));
 }
 
 }  // namespace rl
