@@ -62,7 +62,7 @@ void Generator::manual_seed(uint64_t seed) {
 uint64_t Generator::seed() {
   std::random_device device;
   const uint64_t high = device();
-  const uint64_t seed = (high << 32 | device()) & ((uint64_t(1) << 53) - 1);
+  const uint64_t seed = high << 32 | device();
   manual_seed(seed);
   return seed;
 }

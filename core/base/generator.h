@@ -21,7 +21,7 @@ class Generator {
 
   uint64_t initial_seed() const { return seed_; }
   void manual_seed(uint64_t seed);  // also forgets the cached normal values
-  uint64_t seed();                  // manual_seed with 53 bits of the system's; returns them
+  uint64_t seed();                  // manual_seed with 64 bits of the system's; returns them
 
   uint32_t random() {
     if (--left_ == 0) next_block();
