@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from random_programs import BY_C_LIBRARY, PROGRAMS, run
 
-torch = pytest.importorskip(os.environ.get("RUSHLIGHT_TEST_MODULE", "rushlight"))
-if os.environ.get("RUSHLIGHT_TEST_MODULE") != "torch":
-    importlib.import_module("rushlight.utils.data")
+MODULE = os.environ.get("RUSHLIGHT_TEST_MODULE", "rushlight")
+pytest.importorskip(f"{MODULE}._C", reason="the core is not built")
+torch = importlib.import_module(MODULE)
 
 RECORDED = Path(__file__).parents[1] / "golden" / "random" / "streams.json.xz"
 EPSILON = {"float32": 2**-23, "complex64": 2**-23, "float64": 2**-52, "complex128": 2**-52,
