@@ -56,7 +56,9 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
 
 
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
-    """Draw from the normal distribution between ``a`` and ``b``, by its inverse."""
+    """Draw from the normal distribution between ``a`` and ``b``, by rejection."""
+    if tensor.is_meta:
+        return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         _warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
@@ -67,13 +69,40 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
         return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
     with torch.no_grad():
-        low, high = cdf((a - mean) / std), cdf((b - mean) / std)
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        tensor.erfinv_()
-        tensor.mul_(std * math.sqrt(2.0))
-        tensor.add_(mean)
-        tensor.clamp_(min=a, max=b)
-        return tensor
+        # Normal draws where they mostly fall inside, else uniform ones thinned by the density.
+        if cdf((b - mean) / std) - cdf((a - mean) / std) > 0.3:
+            return _reject_outside(tensor, mean, std, a, b, generator)
+        return _reject_by_density(tensor, mean, std, a, b, generator)
+
+
+def _reject_outside(tensor, mean, std, a, b, generator):
+    # The bounds as the dtype holds them: a kept value never lies outside.
+    low, high = tensor.new_tensor(a).item(), tensor.new_tensor(b).item()
+    tensor.normal_(mean, std, generator=generator)
+    while True:
+        outside = (tensor < low) | (tensor > high)
+        if not outside.any():
+            return tensor
+        again = torch.empty_like(tensor).normal_(mean, std, generator=generator)
+        tensor.copy_(torch.where(outside, again, tensor))
+
+
+def _reject_by_density(tensor, mean, std, a, b, generator):
+    mode = max(a, min(mean, b))
+    log_peak = -0.5 * ((mode - mean) / std) ** 2
+    candidates, threshold = torch.empty_like(tensor), torch.empty_like(tensor)
+    pending = None
+    while pending is None or pending.any():
+        candidates.uniform_(a, b, generator=generator)
+        if pending is None:
+            tensor.copy_(candidates)
+        else:
+            tensor.copy_(torch.where(pending, candidates, tensor))
+        # Log density of the candidates, the highest within the bounds being 0.
+        candidates.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(log_peak)
+        refused = threshold.uniform_(generator=generator).log_().gt(candidates)
+        pending = refused if pending is None else pending & refused
+    return tensor
 
 
 def constant_(tensor, val):

@@ -212,6 +212,15 @@ class BackwardHook:
         node.register_hook(hook)
 
     def _run_without_inputs(self, grads):
+        import warnings
+
+        warnings.warn(
+            "Full backward hook is firing when gradients are computed with respect to module "
+            "outputs since no inputs require gradients. See "
+            "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
+            "#torch.nn.Module.register_full_backward_hook for more details.",
+            stacklevel=5,
+        )
         grad_inputs = (None,) * self.n_inputs
         for user_hook in self.user_hooks:
             out = user_hook(self.module, grad_inputs, grads)

@@ -40,8 +40,9 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
     if dims not in (2, 3):
         raise RuntimeError(
             f"dropout1d: Expected 2D or 3D input, but received a {dims}D input. "
-            "Note that dropout1d exists to apply dropout to channels across batches or "
-            "unbatched inputs."
+            "Note that dropout1d exists to provide channel-wise dropout on inputs with 1 "
+            "spatial dimension, a channel dimension, and an optional batch dimension "
+            "(i.e. 2D or 3D inputs)."
         )
     return _feature_dropout(input, p, training, inplace, batched=dims == 3)
 
@@ -81,8 +82,8 @@ def _warn_dims(name, dims, low, high, spatial):
     warnings.warn(
         f"{name}: Received a {dims}-D input to {name}, which is deprecated and will result in "
         "an error in a future release. To retain the behavior and silence this warning, please "
-        f"use dropout instead. Note that {name} exists to drop entire channels of inputs with "
-        f"{spatial} spatial dimensions, a channel dimension, and an optional batch dimension "
+        f"use dropout instead. Note that {name} exists to provide channel-wise dropout on inputs "
+        f"with {spatial} spatial dimensions, a channel dimension, and an optional batch dimension "
         f"(i.e. {low}D or {high}D inputs).",
         stacklevel=3,
     )

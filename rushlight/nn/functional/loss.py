@@ -89,7 +89,11 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     expanded = _same_size(input, target)
     if weight is None:
         return _nn.huber_loss(*expanded, _Reduction.get_enum(reduction), delta)
-    return _weighted(_nn.huber_loss(*expanded, 0, delta), weight, input, reduction)
+    loss = _nn.huber_loss(*expanded, 0, delta)
+    # Unlike mse_loss and l1_loss, the mean is over the elements, not over the weights.
+    if reduction == "mean" and weight.size() == input.size():
+        return torch.mean(loss * weight)
+    return _weighted(loss, weight, input, reduction)
 
 
 def nll_loss(

@@ -207,11 +207,11 @@ def _fractional(input, kernel_size, output_size, output_ratio, samples, n, name)
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
     wide = _pair if n == 2 else _triple
     if output_size is None:
-        ratio = wide(output_ratio)
-        if len(ratio) > n and n == 2:
+        if n == 2 and len(output_ratio) > 2:
             raise ValueError(
                 f"{name} requires output_ratio to either be a single Int or tuple of Ints."
             )
+        ratio = wide(output_ratio)
         output_size = [int(input.size(d - n) * ratio[d]) for d in range(n)]
     if samples is None:
         batch = 1 if input.dim() == n + 1 else input.size(0)

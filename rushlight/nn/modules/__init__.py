@@ -21,6 +21,12 @@ from .pooling import *  # noqa: F403
 from .sparse import Embedding, EmbeddingBag  # noqa: F401
 from .upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d  # noqa: F401
 
+__all__ = [  # noqa: PLE0604
+    name
+    for name, value in globals().items()
+    if isinstance(value, type) and issubclass(value, Module) and not name.startswith("_")
+]
+
 # Where the layers live that are imported when they are first asked for.
 _LATER = {
     "adaptive": "AdaptiveLogSoftmaxWithLoss",

@@ -28,8 +28,8 @@ class Container(Module):
         import warnings
 
         warnings.warn(
-            "nn.Container is deprecated. All of it's functionality is now implemented in "
-            "nn.Module. Subclass that instead.",
+            "`nn.Container` is deprecated. All of its functionality is now implemented in "
+            "`nn.Module`. Subclass that instead.",
             FutureWarning,
             stacklevel=2,
         )

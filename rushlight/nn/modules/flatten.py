@@ -31,25 +31,8 @@ class Unflatten(Module):
         super().__init__()
         if isinstance(dim, int):
             self._require_tuple_int(unflattened_size)
-        elif isinstance(dim, str):
-            self._require_tuple_tuple(unflattened_size)
-        else:
-            raise TypeError("invalid argument type for dim parameter")
         self.dim = dim
         self.unflattened_size = unflattened_size
-
-    def _require_tuple_tuple(self, input):
-        if not isinstance(input, tuple):
-            raise TypeError(
-                "unflattened_size must be a tuple of tuples, but found type "
-                f"{type(input).__name__}"
-            )
-        for idx, elem in enumerate(input):
-            if not isinstance(elem, tuple):
-                raise TypeError(
-                    "unflattened_size must be tuple of tuples, but found element of type "
-                    f"{type(elem).__name__} at pos {idx}"
-                )
 
     def _require_tuple_int(self, input):
         if not isinstance(input, (tuple, list)):

@@ -63,8 +63,9 @@ class NLLLoss2d(NLLLoss):
         import warnings
 
         warnings.warn(
-            "NLLLoss2d has been deprecated. Please use NLLLoss instead as a drop-in replacement "
-            "and see https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
+            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in "
+            "replacement and see https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss "
+            "for more details.",
             FutureWarning,
             stacklevel=2,
         )
