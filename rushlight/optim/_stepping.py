@@ -1,0 +1,147 @@
+"""Optimizers that update one parameter at a time, or all of a group by one call of the core."""
+
+from __future__ import annotations
+
+import rushlight as torch
+
+from .optimizer import Optimizer
+
+# The core's steps over lists of tensors; each takes the arrays first, then the numbers.
+_steps = getattr(torch._C, "_optim", None)
+
+
+def check_lr(lr):
+    """Raise unless ``lr`` is a number >= 0 or a tensor of one element."""
+    if isinstance(lr, torch.Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not 0.0 <= lr:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def check_options(eps=None, betas=None, weight_decay=None):
+    """Raise PyTorch's ValueError for an option out of its range."""
+    if eps is not None and not 0.0 <= eps:
+        raise ValueError(f"Invalid epsilon value: {eps}")
+    if betas is not None:
+        for i in (0, 1):
+            if not 0.0 <= betas[i] < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
+    if weight_decay is not None and not 0.0 <= weight_decay:
+        raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+
+
+def check_fused(fused, foreach, differentiable):
+    """Raise for choices of implementation that exclude each other."""
+    if fused:
+        if differentiable:
+            raise RuntimeError("`fused` does not support `differentiable`")
+        if foreach:
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def number(value):
+    """A Python number from a number or a tensor of one element."""
+    return value.item() if isinstance(value, torch.Tensor) else value
+
+
+def step_tensor(value=0.0):
+    """A counter of steps as PyTorch keeps it: a float32 tensor of no dimension."""
+    return torch.tensor(float(value), dtype=torch.float32)
+
+
+def zeros_like(p):
+    """A state of zeros in the parameter's own memory order."""
+    return torch.zeros_like(p, memory_format=torch.preserve_format)
+
+
+class SteppingOptimizer(Optimizer):
+    """An optimizer whose step treats each parameter that has a gradient by itself.
+
+    Subclasses give `_start` (fill an empty state), `_update` (one parameter, by tensor ops) and,
+    where the core has a fused step, `_update_group`.
+    """
+
+    _group_defaults = {}  # options that older checkpoints lack
+    _keeps_step = True
+
+    def step(self, closure=None):
+        """Update the parameters once.
+
+        Args:
+            closure: re-evaluates the model and returns the loss.
+        """
+        before = torch.is_grad_enabled()
+        loss = None
+        if closure is not None:
+            torch.set_grad_enabled(True)
+            try:
+                loss = closure()
+            finally:
+                torch.set_grad_enabled(before)
+        differentiable = self.defaults.get("differentiable", False)
+        if before != differentiable:
+            torch.set_grad_enabled(differentiable)
+        try:
+            for group in self.param_groups:
+                self._update_group(group)
+        finally:
+            if before != differentiable:
+                torch.set_grad_enabled(before)
+        return loss
+
+    step = Optimizer.profile_hook_step(step)
+
+    def _update_group(self, group):
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            self._check_grad(p, grad)
+            state = self.state[p]
+            if not state:
+                self._start(group, p, state)
+            if group.get("maximize"):
+                grad = -grad
+            if p.is_complex():
+                self._update_complex(group, p, grad, state)
+            else:
+                self._update(group, p, grad, state)
+
+    def _update_complex(self, group, p, grad, state):
+        """Update real and imaginary parts as numbers of their own."""
+        real = {
+            key: torch.view_as_real(value)
+            if isinstance(value, torch.Tensor) and value.is_complex()
+            else value
+            for key, value in state.items()
+        }
+        before = dict(real)
+        self._update(group, torch.view_as_real(p), torch.view_as_real(grad), real)
+        for key, value in real.items():
+            if value is not before.get(key):
+                has_parts = isinstance(value, torch.Tensor) and value.dim() == p.dim() + 1
+                state[key] = torch.view_as_complex(value) if has_parts else value
+
+    def _check_grad(self, p, grad):
+        if grad.is_sparse:
+            raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+
+    def _start(self, group, p, state):
+        raise NotImplementedError
+
+    def _update(self, group, p, grad, state):
+        raise NotImplementedError
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for key, value in self._group_defaults.items():
+                group.setdefault(key, value)
+            if not self._keeps_step:
+                continue
+            for p in group["params"]:
+                # Checkpoints of old keep the step as a number.
+                p_state = self.state.get(p)
+                if p_state and not isinstance(p_state.get("step", step_tensor), torch.Tensor):
+                    if "step" in p_state:
+                        p_state["step"] = step_tensor(p_state["step"])

@@ -1,0 +1,61 @@
+"""Adadelta."""
+
+from __future__ import annotations
+
+from ._stepping import SteppingOptimizer, check_lr, check_options, number, step_tensor, zeros_like
+
+
+class Adadelta(SteppingOptimizer):
+    """Adadelta (Zeiler, 2012): steps scaled by the size of earlier steps."""
+
+    _group_defaults = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+    }
+
+    def __init__(
+        self,
+        params,
+        lr=1.0,
+        rho=0.9,
+        eps=1e-6,
+        weight_decay=0,
+        foreach=None,
+        *,
+        capturable=False,
+        maximize=False,
+        differentiable=False,
+    ):
+        check_lr(lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_options(eps=eps, weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "rho": rho,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "capturable": capturable,
+            "foreach": foreach,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _start(self, group, p, state):
+        state["step"] = step_tensor()
+        state["square_avg"] = zeros_like(p)
+        state["acc_delta"] = zeros_like(p)
+
+    def _update(self, group, p, grad, state):
+        rho, eps = group["rho"], group["eps"]
+        state["step"] += 1
+        if group["weight_decay"] != 0:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        square = state["square_avg"].mul_(rho).addcmul_(grad, grad, value=1 - rho)
+        past = state["acc_delta"]
+        delta = past.add(eps).sqrt_().div_(square.add(eps).sqrt_()).mul_(grad)
+        past.mul_(rho).addcmul_(delta, delta, value=1 - rho)
+        p.add_(delta, alpha=-number(group["lr"]))

@@ -1,0 +1,68 @@
+"""Averaged stochastic gradient descent."""
+
+from __future__ import annotations
+
+from ._stepping import SteppingOptimizer, check_lr, check_options, number, step_tensor, zeros_like
+
+
+class ASGD(SteppingOptimizer):
+    """Averaged stochastic gradient descent (Polyak and Juditsky, 1992); ``ax`` is the average."""
+
+    _group_defaults = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+    }
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lambd=1e-4,
+        alpha=0.75,
+        t0=1e6,
+        weight_decay=0,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+        capturable=False,
+    ):
+        check_lr(lr)
+        check_options(weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "lambd": lambd,
+            "alpha": alpha,
+            "t0": t0,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def _start(self, group, p, state):
+        state["step"] = step_tensor()
+        state["eta"] = step_tensor(number(group["lr"]))
+        state["mu"] = step_tensor(1.0)
+        state["ax"] = zeros_like(p)
+
+    def _update(self, group, p, grad, state):
+        lr, lambd = number(group["lr"]), group["lambd"]
+        state["step"] += 1
+        step = state["step"].item()
+        if group["weight_decay"] != 0:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        eta = state["eta"].item()
+        mu = state["mu"].item()
+        p.mul_(1 - lambd * eta)
+        p.add_(grad, alpha=-eta)
+        average = state["ax"]
+        if mu == 1:
+            average.copy_(p)
+        else:
+            average.add_(p.sub(average).mul_(mu))
+        state["eta"] = step_tensor(lr / ((1 + lambd * lr * step) ** group["alpha"]))
+        state["mu"] = step_tensor(1 / max(1, step - group["t0"]))

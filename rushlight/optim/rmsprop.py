@@ -1,0 +1,79 @@
+"""RMSprop."""
+
+from __future__ import annotations
+
+from ._stepping import SteppingOptimizer, check_lr, check_options, number, step_tensor, zeros_like
+
+
+class RMSprop(SteppingOptimizer):
+    """Gradients over a running root mean square (Hinton's lecture 6e, 2012)."""
+
+    _group_defaults = {
+        "momentum": 0,
+        "centered": False,
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+    }
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        alpha=0.99,
+        eps=1e-8,
+        weight_decay=0,
+        momentum=0,
+        centered=False,
+        capturable=False,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+    ):
+        check_lr(lr)
+        check_options(eps=eps)
+        if not 0.0 <= momentum:
+            raise ValueError(f"Invalid momentum value: {momentum}")
+        check_options(weight_decay=weight_decay)
+        if not 0.0 <= alpha:
+            raise ValueError(f"Invalid alpha value: {alpha}")
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "alpha": alpha,
+            "eps": eps,
+            "centered": centered,
+            "weight_decay": weight_decay,
+            "capturable": capturable,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _start(self, group, p, state):
+        state["step"] = step_tensor()
+        state["square_avg"] = zeros_like(p)
+        if group["momentum"] > 0:
+            state["momentum_buffer"] = zeros_like(p)
+        if group["centered"]:
+            state["grad_avg"] = zeros_like(p)
+
+    def _update(self, group, p, grad, state):
+        alpha, lr = group["alpha"], number(group["lr"])
+        state["step"] += 1
+        if group["weight_decay"] != 0:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        square = state["square_avg"].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
+        if group["centered"]:
+            mean = state["grad_avg"].lerp_(grad, 1 - alpha)
+            spread = square.addcmul(mean, mean, value=-1).sqrt_()
+        else:
+            spread = square.sqrt()
+        spread = spread.add_(group["eps"])
+        if group["momentum"] > 0:
+            buffer = state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, spread)
+            p.add_(buffer, alpha=-lr)
+        else:
+            p.addcdiv_(grad, spread, value=-lr)

@@ -1,0 +1,140 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from ._stepping import (
+    SteppingOptimizer,
+    _steps,
+    check_fused,
+    check_lr,
+    check_options,
+    number,
+)
+
+
+class SGD(SteppingOptimizer):
+    """Stochastic gradient descent with momentum, dampening and Nesterov's correction.
+
+    The first momentum buffer is the first gradient itself (Sutskever et al., 2013, up to the
+    place of the learning rate). ``foreach`` and ``fused`` are accepted and make no difference.
+    """
+
+    _group_defaults = {
+        "nesterov": False,
+        "maximize": False,
+        "foreach": None,
+        "differentiable": False,
+        "fused": False,
+    }
+    _keeps_step = False
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        momentum=0,
+        dampening=0,
+        weight_decay=0,
+        nesterov=False,
+        *,
+        maximize=False,
+        foreach=None,
+        differentiable=False,
+        fused=None,
+    ):
+        check_lr(lr)
+        if momentum < 0.0:
+            raise ValueError(f"Invalid momentum value: {momentum}")
+        check_options(weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+
+    def _update_group(self, group):
+        if _steps is None or group["differentiable"]:
+            return self._update_each(group)
+        params, grads, buffers = [], [], []
+        state = self.state if group["momentum"] != 0 else None
+        fresh = None
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            params.append(p)
+            grads.append(grad)
+            if state is not None:
+                buffer = state[p].get("momentum_buffer")
+                if buffer is None:
+                    fresh = True
+                buffers.append(buffer)
+        if not params:
+            return None
+        if fresh:
+            return self._first_step(group, params, grads, buffers)
+        self._call(group, params, grads, buffers, False)
+
+    def _call(self, group, params, grads, buffers, first):
+        _steps.sgd_step(
+            params,
+            grads,
+            buffers,
+            number(group["lr"]),
+            group["momentum"],
+            group["dampening"],
+            number(group["weight_decay"]),
+            group["nesterov"],
+            group["maximize"],
+            first,
+        )
+
+    def _first_step(self, group, params, grads, buffers):
+        """Parameters that have no buffer yet, apart from those that have."""
+        from ._stepping import zeros_like
+
+        missing = [i for i, buffer in enumerate(buffers) if buffer is None]
+        for i in missing:
+            buffers[i] = self.state[params[i]]["momentum_buffer"] = zeros_like(params[i])
+        absent = set(missing)
+        present = [i for i in range(len(params)) if i not in absent]
+        for rows, first in ((missing, True), (present, False)):
+            if rows:
+                self._call(
+                    group,
+                    [params[i] for i in rows],
+                    [grads[i] for i in rows],
+                    [buffers[i] for i in rows],
+                    first,
+                )
+
+    def _update_each(self, group):
+        momentum = group["momentum"]
+        weight_decay = group["weight_decay"]
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            if group["maximize"]:
+                grad = -grad
+            if weight_decay != 0:
+                grad = grad.add(p, alpha=number(weight_decay))
+            if momentum != 0:
+                state = self.state[p]
+                buffer = state.get("momentum_buffer")
+                if buffer is None:
+                    buffer = state["momentum_buffer"] = grad.detach().clone()
+                else:
+                    buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+                grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+            p.add_(grad, alpha=-number(group["lr"]))
