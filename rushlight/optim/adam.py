@@ -21,8 +21,7 @@ def _check_tensor_betas(betas, foreach, capturable):
         if isinstance(betas[i], torch.Tensor):
             if not capturable and foreach:
                 raise ValueError(
-                    f"betas[{i}] as a Tensor is not supported for capturable=False and "
-                    "foreach=True"
+                    f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True"
                 )
             if betas[i].numel() != 1:
                 raise ValueError(f"Tensor betas[{i}] must be 1-element")

@@ -9,7 +9,7 @@ from .optimizer import Optimizer
 
 
 def _cubic_minimum(a, b, bounds=None):
-    """The minimum of the cubic through two trials, kept within bounds (Nocedal and Wright, 3.59)."""
+    """The minimum of the cubic through two trials within bounds (Nocedal and Wright, 3.59)."""
     x1, f1, g1 = a
     x2, f2, g2 = b
     low, high = bounds if bounds is not None else ((x1, x2) if x1 <= x2 else (x2, x1))

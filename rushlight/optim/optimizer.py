@@ -308,9 +308,7 @@ class Optimizer:
         return result
 
     @staticmethod
-    def _process_value_according_to_param_policy(
-        param, value, param_id, param_groups, key=None
-    ):
+    def _process_value_according_to_param_policy(param, value, param_id, param_groups, key=None):
         """Give a loaded tensor the dtype and device of its parameter; steps stay on the CPU."""
         if key == "step":
             for group in param_groups:
@@ -327,9 +325,7 @@ class Optimizer:
                 param, value, param_id, groups, key
             )
         if isinstance(value, dict):
-            return {
-                k: self._cast_loaded(param, v, param_id, groups, k) for k, v in value.items()
-            }
+            return {k: self._cast_loaded(param, v, param_id, groups, k) for k, v in value.items()}
         if isinstance(value, (list, tuple)):
             return type(value)(self._cast_loaded(param, v, param_id, groups) for v in value)
         return value
@@ -359,9 +355,7 @@ class Optimizer:
         for key, value in state_dict["state"].items():
             if key in params:
                 param = params[key]
-                state[param] = self._cast_loaded(
-                    param, value, key, state_dict["param_groups"]
-                )
+                state[param] = self._cast_loaded(param, value, key, state_dict["param_groups"])
             else:
                 state[key] = value
         for group, saved in zip(groups, saved_groups):

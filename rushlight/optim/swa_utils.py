@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 
 import rushlight as torch
+from rushlight.nn import Module
 
-from .lr_scheduler import LRScheduler, _format_param
+from ._lr_base import LRScheduler, format_param
 
 __all__ = [
     "AveragedModel",
@@ -74,75 +76,53 @@ def get_swa_avg_fn():
     return swa_update
 
 
-def _averaged_model_class():
-    """Build `AveragedModel`; its base, `nn.Module`, is imported only when it is wanted."""
-    from copy import deepcopy
+class AveragedModel(Module):
+    """A model whose parameters follow the average of another's.
 
-    from rushlight.nn import Module
+    Args:
+        model: the model to follow; it is copied.
+        device: where the average lives.
+        avg_fn: ``avg_fn(averaged, current, num_averaged)`` for one tensor.
+        multi_avg_fn: the same for lists of tensors, in place.
+        use_buffers: average the buffers too, else copy them.
+    """
 
-    class AveragedModel(Module):
-        """A model whose parameters follow the average of another's.
+    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
+        super().__init__()
+        if avg_fn is not None and multi_avg_fn is not None:
+            raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
+        self.module = deepcopy(model)
+        if device is not None:
+            self.module = self.module.to(device)
+        self.register_buffer("n_averaged", torch.tensor(0, dtype=torch.long, device=device))
+        self.avg_fn = avg_fn
+        self.multi_avg_fn = multi_avg_fn
+        self.use_buffers = use_buffers
 
-        Args:
-            model: the model to follow; it is copied.
-            device: where the average lives.
-            avg_fn: ``avg_fn(averaged, current, num_averaged)`` for one tensor.
-            multi_avg_fn: the same for lists of tensors, in place.
-            use_buffers: average the buffers too, else copy them.
-        """
+    def forward(self, *args, **kwargs):
+        return self.module(*args, **kwargs)
 
-        def __init__(
-            self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False
-        ):
-            super().__init__()
-            if avg_fn is not None and multi_avg_fn is not None:
-                raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
-            self.module = deepcopy(model)
-            if device is not None:
-                self.module = self.module.to(device)
-            self.register_buffer(
-                "n_averaged", torch.tensor(0, dtype=torch.long, device=device)
-            )
-            self.avg_fn = avg_fn
-            self.multi_avg_fn = multi_avg_fn
-            self.use_buffers = use_buffers
+    def _followed(self, module):
+        tensors = list(module.parameters())
+        return tensors + list(module.buffers()) if self.use_buffers else tensors
 
-        def forward(self, *args, **kwargs):
-            return self.module(*args, **kwargs)
-
-        def _followed(self, module):
-            tensors = list(module.parameters())
-            return tensors + list(module.buffers()) if self.use_buffers else tensors
-
-        def update_parameters(self, model):
-            """Take the present parameters of ``model`` into the average."""
-            averaged = [p.detach() for p in self._followed(self.module)]
-            current = [
-                p.detach().to(a.device) for a, p in zip(averaged, self._followed(model))
-            ]
-            if self.n_averaged == 0:
-                for a, p in zip(averaged, current):
-                    a.copy_(p)
-            elif self.multi_avg_fn is not None:
-                self.multi_avg_fn(averaged, current, self.n_averaged.to(averaged[0].device))
-            else:
-                average = self.avg_fn or get_swa_avg_fn()
-                for a, p in zip(averaged, current):
-                    a.copy_(average(a, p, self.n_averaged.to(a.device)))
-            if not self.use_buffers:
-                for a, p in zip(self.module.buffers(), model.buffers()):
-                    a.detach().copy_(p.detach().to(a.device))
-            self.n_averaged += 1
-
-    AveragedModel.__qualname__ = "AveragedModel"
-    return AveragedModel
-
-
-def __getattr__(name):
-    if name == "AveragedModel":
-        globals()[name] = _averaged_model_class()
-        return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def update_parameters(self, model):
+        """Take the present parameters of ``model`` into the average."""
+        averaged = [p.detach() for p in self._followed(self.module)]
+        current = [p.detach().to(a.device) for a, p in zip(averaged, self._followed(model))]
+        if self.n_averaged == 0:
+            for a, p in zip(averaged, current):
+                a.copy_(p)
+        elif self.multi_avg_fn is not None:
+            self.multi_avg_fn(averaged, current, self.n_averaged.to(averaged[0].device))
+        else:
+            average = self.avg_fn or get_swa_avg_fn()
+            for a, p in zip(averaged, current):
+                a.copy_(average(a, p, self.n_averaged.to(a.device)))
+        if not self.use_buffers:
+            for a, p in zip(self.module.buffers(), model.buffers()):
+                a.detach().copy_(p.detach().to(a.device))
+        self.n_averaged += 1
 
 
 def update_bn(loader, model, device=None):
@@ -173,21 +153,16 @@ def update_bn(loader, model, device=None):
 class SWALR(LRScheduler):
     """Anneal each group's learning rate to ``swa_lr`` over ``anneal_epochs``, then keep it."""
 
-    def __init__(
-        self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1
-    ):
-        for lr, group in zip(_format_param("swa_lr", optimizer, swa_lr), optimizer.param_groups):
+    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
+        for lr, group in zip(format_param("swa_lr", optimizer, swa_lr), optimizer.param_groups):
             group["swa_lr"] = lr
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(
-                "anneal_strategy must be one of 'cos' or 'linear', instead got "
-                f"{anneal_strategy}"
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
             )
         self._anneal_strategy = anneal_strategy
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ValueError(
-                f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}"
-            )
+            raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)
 
