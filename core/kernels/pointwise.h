@@ -18,7 +18,7 @@ enum class Output : uint8_t { Same, Bool, Real };  // the result's dtype, given 
 constexpr int kMaxArity = 4;
 
 struct Pointwise {
-  const char* name;       // what PyTorch quotes: "mul_cpu" in '"mul_cpu" not implemented for 'Bool''
+  const char* name;       // "mul_cpu": PyTorch's '"mul_cpu" not implemented for 'Bool''
   int arity;              // operands
   Output output;
   bool bool_first;        // data[1] is bool whatever the compute dtype: where's condition

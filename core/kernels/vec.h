@@ -241,6 +241,19 @@ template <class T> RL_INLINE void Vec<T>::store_part(char* p, int64_t n) const {
 }
 #endif
 
+// Whether some lane of a mask is set.
+template <class Bits> RL_INLINE bool any(Bits m) {
+#if RL_LEVEL == 2
+  return _mm512_test_epi32_mask((__m512i)m, (__m512i)m) != 0;
+#elif RL_LEVEL == 1
+  return _mm256_movemask_epi8((__m256i)m) != 0;
+#else
+  uint64_t words[2];
+  __builtin_memcpy(words, &m, 16);
+  return (words[0] | words[1]) != 0;
+#endif
+}
+
 // Masks as bools in memory: one byte a lane, 0 or 1.
 #if RL_LEVEL == 2
 RL_INLINE void store_mask(char* p, Vec<float>::Bits m) {

@@ -100,4 +100,35 @@ template <class T> RL_FN bool isfinite(std::complex<T> a) {
   return std::isfinite(a.real()) && std::isfinite(a.imag());
 }
 
+template <class T> RL_FN std::complex<T> exp2(std::complex<T> z) {
+  return std::exp(z * T(0.69314718055994530942));
+}
+template <class T> RL_FN std::complex<T> log2(std::complex<T> z) {
+  return std::log(z) * T(1.44269504088896340736);
+}
+template <class T> RL_FN std::complex<T> expm1(std::complex<T> z) {
+  const T half = std::sin(z.imag() / 2), e = std::expm1(z.real());
+  return {e * std::cos(z.imag()) - 2 * half * half, (e + 1) * std::sin(z.imag())};
+}
+template <class T> RL_FN std::complex<T> log1p(std::complex<T> z) {
+  const T x = z.real(), y = z.imag();
+  if (std::abs(x) + std::abs(y) > T(0.5)) return std::log(z + T(1));
+  return {std::log1p(x * (x + 2) + y * y) / 2, std::atan2(y, x + 1)};
+}
+
+// The larger and the smaller of two; NaN, where there is one, wins.
+template <class V> RL_FN V larger(V a, V b) {
+  if constexpr (is_integer<V>) return a > b ? a : b;
+  else return select((a > b) | isnan(a), a, b);
+}
+template <class V> RL_FN V smaller(V a, V b) {
+  if constexpr (is_integer<V>) return a < b ? a : b;
+  else return select((a < b) | isnan(a), a, b);
+}
+template <class V> RL_FN V conjugate(V a) {
+  if constexpr (is_complex_number<V>) return std::conj(a);
+  else return a;
+}
+template <class V> RL_FN V sigmoid_of(V x) { return over(V(1), V(1) + exp(-x)); }
+
 }  // namespace rl::kernels::fn

@@ -15,7 +15,9 @@ template <class T> struct Coefficients;
 template <> struct Coefficients<float> {
   using V = Vec<float>;
   static constexpr float ln2_high = 0.693145751953125f, ln2_low = 1.42860682030941723212e-6f;
-  static constexpr float exp_least = -104.0f, exp_most = 89.0f;
+  static constexpr float exp_least = -104.0f, exp_most = 90.0f;
+  static constexpr float log2e = 1.44269504f, log2e_low = 1.92596299e-8f;
+  static constexpr float log10_2_high = 0.301025390625f, log10_2_low = 4.605038981195213739e-6f;
   static RL_INLINE V exp_tail(V r) {  // (exp(r) - 1 - r) / r^2 on [-0.35, 0.35]
     return polynomial(r, V(0.5f), V(0.1666657342f), V(0.04166655016f), V(0.008363767023f),
                       V(0.001392691806f));
@@ -27,7 +29,10 @@ template <> struct Coefficients<float> {
 template <> struct Coefficients<double> {
   using V = Vec<double>;
   static constexpr double ln2_high = 0.69314718036912381649, ln2_low = 1.9082149292705878161e-10;
-  static constexpr double exp_least = -746.0, exp_most = 710.0;
+  static constexpr double exp_least = -746.0, exp_most = 711.0;
+  static constexpr double log2e = 1.44269504088896340736, log2e_low = 2.03552737409310e-17;
+  static constexpr double log10_2_high = 0.301029995663611771306;
+  static constexpr double log10_2_low = 3.694239077158930536556e-13;
   static RL_INLINE V exp_tail(V r) {
     return polynomial(r, V(0.5), V(0.1666666666666666753), V(0.04166666666662067995),
                       V(0.008333333333329796681), V(0.001388888891891890617),
@@ -74,11 +79,27 @@ template <class T> RL_INLINE Vec<T> scale_by(Vec<T> y, typename Vec<T>::Bits n) 
   return y * power_of_two<T>(half) * power_of_two<T>(n - half);
 }
 
-template <class T> RL_INLINE Vec<T> exp_scaled(const Reduced<T>& x) {
-  const Vec<T> tail = Coefficients<T>::exp_tail(x.r);
-  return scale_by(fma(x.r * x.r, tail, x.r) + Vec<T>(T(1)), x.whole);
+template <class T> RL_INLINE Vec<T> exp_of_rest(Vec<T> r) {
+  return fma(r * r, Coefficients<T>::exp_tail(r), r) + Vec<T>(T(1));
 }
-template <class T> RL_INLINE Vec<T> exp(Vec<T> x) { return exp_scaled(reduce_by_ln2(x)); }
+template <class T> RL_INLINE Vec<T> exp(Vec<T> x) {
+  const Reduced<T> a = reduce_by_ln2(x);
+  return scale_by(exp_of_rest(a.r), a.whole);
+}
+template <class T> RL_INLINE Vec<T> half_exp(Vec<T> x) {  // exp(x) / 2, which overflows later
+  const Reduced<T> a = reduce_by_ln2(x);
+  return scale_by(exp_of_rest(a.r), a.whole - 1);
+}
+template <class T> RL_INLINE Vec<T> exp2(Vec<T> x) {
+  using V = Vec<T>;
+  const V most(T(Format<T>::bias + 2)), least(T(-Format<T>::bias - Format<T>::mantissa - 3));
+  x = select(x > most, most, x);
+  x = select(x < least, least, x);
+  const V magic(Format<T>::magic);
+  const V t = x + magic;
+  const V r = (x - (t - magic)) * V(T(0.69314718055994530942));
+  return scale_by(exp_of_rest(r), t.bits() - magic.bits());
+}
 
 template <class T> RL_INLINE Vec<T> expm1(Vec<T> x) {
   using V = Vec<T>;
@@ -143,8 +164,37 @@ template <class T> RL_INLINE Vec<T> log1p(Vec<T> x) {
   return select(abs(x) < V(T(1e-30)), x, log_limits(u, y));
 }
 
-template <class T> RL_INLINE Vec<T> sigmoid(Vec<T> x) {
-  return Vec<T>(T(1)) / (Vec<T>(T(1)) + exp(-x));
+template <class T> RL_INLINE Vec<T> log_of_mantissa(Parts<T> a) {
+  const LogTerms<T> t = log_terms(a.f);
+  return a.f - (t.square - t.rest);
+}
+template <class T> RL_INLINE Vec<T> log2(Vec<T> x) {
+  using V = Vec<T>;
+  using C = Coefficients<T>;
+  const Parts<T> a = parts_of(x);
+  const V y = log_of_mantissa(a);
+  return log_limits(x, a.k + fma(y, V(C::log2e), y * V(C::log2e_low)));
+}
+template <class T> RL_INLINE Vec<T> log10(Vec<T> x) {
+  using V = Vec<T>;
+  using C = Coefficients<T>;
+  const Parts<T> a = parts_of(x);
+  const V low = fma(a.k, V(C::log10_2_low), log_of_mantissa(a) * V(T(0.4342944819032518276511)));
+  return log_limits(x, fma(a.k, V(C::log10_2_high), low));
+}
+
+template <class T> RL_INLINE Vec<T> sinh(Vec<T> x) {
+  using V = Vec<T>;
+  const V a = abs(x);
+  const V t = expm1(select(a > V(T(2)), V(T(0)), a));  // sinh = (t + t / (t + 1)) / 2
+  const V h = half_exp(a);
+  const V small = V(T(0.5)) * (t + t / (t + V(T(1))));
+  const V y = select(a > V(T(2)), h - V(T(0.25)) / h, small);
+  return select(a < V(T(1e-30)), x, copysign(y, x));
+}
+template <class T> RL_INLINE Vec<T> cosh(Vec<T> x) {
+  const Vec<T> h = half_exp(abs(x));
+  return h + Vec<T>(T(0.25)) / h;
 }
 
 template <class T> RL_INLINE Vec<T> tanh(Vec<T> x) {

@@ -1,6 +1,6 @@
 // Float and double loops of the activation family, once per vector level.
 #include "kernels/functors/activation.h"
-#include "kernels/functors/vector_math.h"
+#include "kernels/functors/vector_trigonometry.h"
 #include "kernels/level_loop.h"
 #include "kernels/pointwise_table.h"
 
