@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from . import functional, init, modules, parameter, utils  # noqa: F401
-from .modules import *  # noqa: F403
-from .modules import _HOME
-from .parameter import (  # noqa: F401
-    Buffer,
-    Parameter,
-    UninitializedBuffer,
-    UninitializedParameter,
-)
+from . import functional, init, modules, parameter, utils
+from .modules import _HOME, Module
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+
+_SUBMODULES = frozenset("attention common_types grad parallel".split())
+
+__all__ = [  # noqa: PLE0604
+    *_HOME,
+    "Buffer",
+    "Module",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "factory_kwargs",
+    "functional",
+    "init",
+    "modules",
+    "parameter",
+    "utils",
+]
 
 
 def factory_kwargs(kwargs):
@@ -35,8 +46,16 @@ def __getattr__(name):
         value = getattr(modules, name)
         globals()[name] = value
         return value
+    if name == "DataParallel":
+        from .parallel import DataParallel
+
+        return DataParallel
+    if name in _SUBMODULES:
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *_HOME, *_SUBMODULES, "DataParallel"})
