@@ -113,7 +113,8 @@ template <class Managed> Tensor take_capsule(PyObject* capsule) {
   check(t.device.type == kCpu, "Unsupported device_type: ", t.device.type);
   const DType dtype = dtype_from(t.dtype);
   const Dims sizes(Ints(t.shape, size_t(t.ndim)));
-  const Dims strides = t.strides ? Dims(Ints(t.strides, size_t(t.ndim))) : contiguous_strides(sizes);
+  const Dims strides =
+      t.strides ? Dims(Ints(t.strides, size_t(t.ndim))) : contiguous_strides(sizes);
   for (int64_t s : strides) {
     check(s >= 0, ErrorKind::Value, "DLPack tensors with negative strides are not supported");
   }

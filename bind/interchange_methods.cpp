@@ -61,7 +61,8 @@ PyObject* dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
     return nullptr;
   }
   return guarded([&]() -> PyObject* {
-    const bool no_stream = stream == Py_None || (PyLong_Check(stream) && PyLong_AsLong(stream) == -1);
+    const bool no_stream =
+        stream == Py_None || (PyLong_Check(stream) && PyLong_AsLong(stream) == -1);
     check(no_stream, ErrorKind::Assertion, "stream should be None on cpu.");
     check_device(device);
     bool versioned = false;
@@ -110,6 +111,8 @@ PyObject* frombuffer(PyObject*, PyObject* args, PyObject* kwargs) {
     DType dtype;
     check(read_dtype(element, dtype), ErrorKind::Type,
           "frombuffer(): argument 'dtype' must be torch.dtype, not ", Py_TYPE(element)->tp_name);
+    check(!needs_grad || is_differentiable(dtype),
+          "Only Tensors of floating point and complex dtype can require gradients");
     Tensor t = tensor_over_buffer(buffer, dtype, count, offset);
     if (needs_grad) set_requires_grad(t, true);
     return wrap(std::move(t));

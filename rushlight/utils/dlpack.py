@@ -3,9 +3,11 @@
 import enum
 
 import rushlight as torch
-from rushlight._C import _to_dlpack as to_dlpack
+from rushlight import _C
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
+
+to_dlpack = _C._to_dlpack
 
 
 class DLDeviceType(enum.IntEnum):
@@ -39,7 +41,7 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
             raise AssertionError(
                 "device and copy kwargs not supported when ext_tensor is already a DLPack capsule."
             )
-        return torch._C._from_dlpack(ext_tensor)
+        return _C._from_dlpack(ext_tensor)
     asked = {"max_version": (1, 0)}
     if copy is not None:
         asked["copy"] = copy
@@ -52,4 +54,4 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     except TypeError:  # an exporter from before DLPack 1.0 knows none of these
         del asked["max_version"]
         capsule = ext_tensor.__dlpack__(**asked)
-    return torch._C._from_dlpack(capsule)
+    return _C._from_dlpack(capsule)
