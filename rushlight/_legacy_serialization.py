@@ -9,6 +9,7 @@ import rushlight as torch
 
 from . import _weights_only_unpickler as _wo
 from . import serialization, storage
+from ._pickled_names import pickled, plain_unpickler
 
 # PyTorch's marks of this format (torch/serialization.py).
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
@@ -23,7 +24,7 @@ def legacy_checkpoint(obj, pickle_module, protocol: int):
         described = table.describe(item)
         return None if described is None else ("storage", *described, None)
 
-    data = serialization.pickled(obj, pickle_module, protocol, persistent_id)
+    data = pickled(obj, pickle_module, protocol, persistent_id)
     system = {
         "protocol_version": PROTOCOL_VERSION,
         "little_endian": sys.byteorder == "little",
@@ -100,7 +101,7 @@ def legacy_load(file, restore, pickle_module, load_args):
         if pickle_module is None:
             unpickler = _wo.Unpickler(file, encoding=load_args["encoding"])
         else:
-            unpickler = serialization.plain_unpickler(pickle_module)(file, **load_args)
+            unpickler = plain_unpickler(pickle_module)(file, **load_args)
         if persistent_load is not None:
             unpickler.persistent_load = persistent_load
         return unpickler.load()

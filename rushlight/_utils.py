@@ -79,7 +79,7 @@ def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
 
 def _rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad):
     """A tensor that was copied to the CPU to be stored."""
-    from .serialization import mapped_device
+    from ._locations import mapped_device
 
     tensor = data.to(dtype=dtype, device=mapped_device(device))
     tensor.requires_grad = requires_grad

@@ -10,8 +10,10 @@ from enum import Enum
 
 import rushlight as torch
 
+from . import _locations, storage
 from . import _weights_only_unpickler as _wo
-from . import storage
+from ._locations import default_restore_location, location_tag, register_package, restorer
+from ._pickled_names import pickled, plain_unpickler
 from ._weights_only_unpickler import (
     StorageType,
     add_safe_globals,
@@ -80,96 +82,6 @@ def set_default_load_endianness(endianness) -> None:
     _default_endianness = endianness
 
 
-# Where storages go: a registry of taggers and restorers, asked in order of priority
-
-
-def _restore_cpu(untyped, location: str):
-    return untyped if location == "cpu" else None
-
-
-def _restore_meta(untyped, location: str):
-    if location == "meta":
-        return torch.UntypedStorage(untyped.nbytes(), device="meta")
-    return None
-
-
-def _restore_accelerator(untyped, location: str) -> None:
-    if location.startswith("cuda"):
-        raise RuntimeError(
-            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
-            "False. If you are running on a CPU-only machine, please use torch.load with "
-            "map_location=torch.device('cpu') to map your storages to the CPU."
-        )
-    if location.startswith("mps"):
-        raise RuntimeError("torch.UntypedStorage(): Storage device not recognized: mps")
-
-
-_registry: list[tuple] = [
-    (10, lambda s: "cpu" if s.device.type == "cpu" else None, _restore_cpu),
-    (20, lambda s: None, _restore_accelerator),
-    (22, lambda s: "meta" if s.device.type == "meta" else None, _restore_meta),
-]
-
-
-def register_package(priority: int, tagger, deserializer) -> None:
-    """Adds ``tagger(storage) -> tag or None`` and ``deserializer(storage, tag)`` for a device."""
-    _registry.append((priority, tagger, deserializer))
-    _registry.sort(key=lambda entry: entry[0])
-
-
-def location_tag(storage) -> str:
-    """The tag under which a storage's device is written."""
-    for _, tagger, _ in _registry:
-        if tag := tagger(storage):
-            return tag
-    raise RuntimeError(
-        "don't know how to determine data location of torch.storage.UntypedStorage"
-    )
-
-
-def default_restore_location(storage, location: str):
-    """The storage moved to where ``location`` says."""
-    for _, _, restore in _registry:
-        result = restore(storage, location)
-        if result is not None:
-            return result
-    raise RuntimeError(
-        "don't know how to restore data location of torch.storage.UntypedStorage (tagged with "
-        + location
-        + ")"
-    )
-
-
-def restorer(map_location):
-    """A function (storage, location) -> storage for any kind of ``map_location``."""
-    if map_location is None:
-        return default_restore_location
-    if isinstance(map_location, dict):
-        return lambda s, at: default_restore_location(s, map_location.get(at, at))
-    if isinstance(map_location, bytes):
-        map_location = map_location.decode("ascii")
-    if isinstance(map_location, str) or isinstance(map_location, torch.device):
-        target = str(map_location)
-        return lambda s, at: default_restore_location(s, target)
-
-    def restore(untyped, location):
-        result = map_location(untyped, location)
-        return default_restore_location(untyped, location) if result is None else result
-
-    return restore
-
-
-_map_location = None
-
-
-def mapped_device(device):
-    """Where a tensor that was stored without a storage belongs in the load that is running."""
-    location = _map_location
-    if isinstance(location, dict):
-        return location.get(device, device)
-    return device if location is None or callable(location) else location
-
-
 def _get_layout(name: str):
     """The layout that ``name`` (``torch.strided``) spells."""
     return getattr(torch, name.rpartition(".")[2])
@@ -181,111 +93,6 @@ def normalize_storage_type(storage_type):
 
 
 # Saving
-
-_PYTORCH_MODULES = {
-    "UntypedStorage": "torch.storage",
-    "TypedStorage": "torch.storage",
-    "Parameter": "torch.nn.parameter",
-}
-
-
-def pytorch_module(module: str, name: str) -> str:
-    """The module under which PyTorch has what is ``module.name`` here."""
-    head, dot, tail = module.partition(".")
-    if head not in ("rushlight", "torch") or tail == "cli":
-        return module
-    if name in _PYTORCH_MODULES:
-        return _PYTORCH_MODULES[name]
-    return "torch" if tail == "_C" else "torch" + dot + tail
-
-
-def _rename_globals(data: bytes, named: set | None) -> bytes:
-    """A pickle of protocol 2 or 3 with our module names replaced by PyTorch's.
-
-    ``named`` holds the (module, name) pairs that were pickled, or None when unknown. Where each
-    occurs once in the bytes, that one is it; else the opcodes tell names from text.
-    """
-    import re
-
-    pattern = rb"c(rushlight[\w.]*)\n([\w.]+)\n"
-    found = re.findall(pattern, data)
-    if not found:
-        return data
-
-    def spell(match):
-        module, name = match.group(1).decode(), match.group(2).decode()
-        return f"c{pytorch_module(module, name)}\n{name}\n".encode()
-
-    if named is not None and len(set(found)) == len(found):
-        if all((module.decode(), name.decode()) in named for module, name in found):
-            return re.sub(pattern, spell, data)
-    import pickletools
-
-    parts, last = [], 0
-    for opcode, _, position in pickletools.genops(data):
-        if opcode.name == "GLOBAL" and (match := re.compile(pattern).match(data, position)):
-            parts += [data[last:position], spell(match)]
-            last = match.end()
-    return b"".join(parts) + data[last:]
-
-
-def _name_in_module(obj) -> tuple[str, str] | None:
-    if isinstance(obj, type) or hasattr(obj, "__qualname__"):
-        return getattr(obj, "__module__", ""), obj.__qualname__
-    if isinstance(obj, torch.dtype):
-        return type(obj).__module__, str(obj).rpartition(".")[2]
-    return None
-
-
-def pickled(obj, pickle_module, protocol: int, persistent_id) -> bytes:
-    """The pickle of ``obj`` as PyTorch would name things in it."""
-    buffer = io.BytesIO()
-    if pickle_module is pickle and protocol >= 4:
-        _framed_pickler()(buffer, protocol, persistent_id).dump(obj)
-        return buffer.getvalue()
-    named: set | None = None
-    if pickle_module is pickle:
-        named = set()
-
-        class Pickler(pickle.Pickler):
-            def reducer_override(self, obj):
-                if (name := _name_in_module(obj)) is not None:
-                    named.add(name)
-                return NotImplemented
-
-    else:
-
-        class Pickler(pickle_module.Pickler):
-            pass
-
-    Pickler.persistent_id = lambda self, obj: persistent_id(obj)
-    Pickler(buffer, protocol=protocol).dump(obj)
-    data = buffer.getvalue()
-    return _rename_globals(data, named) if protocol < 4 else data
-
-
-def _framed_pickler():
-    class Pickler(pickle._Pickler):
-        # Names in protocol 4 are ordinary strings, so they are changed as they are written.
-        def __init__(self, file, protocol, persistent_id):
-            super().__init__(file, protocol=protocol)
-            self.persistent_id = persistent_id
-
-        def save_global(self, obj, name=None):
-            name = name or getattr(obj, "__qualname__", None) or obj.__name__
-            module = pickle.whichmodule(obj, name)
-            if not module.startswith("rushlight"):
-                return super().save_global(obj, name)
-            self.save(pytorch_module(module, name))
-            self.save(name)
-            self.write(pickle.STACK_GLOBAL)
-            self.memoize(obj)
-
-        dispatch = dict(pickle._Pickler.dispatch)
-        dispatch[type(_framed_pickler)] = save_global
-
-    return Pickler
-
 
 class StorageTable:
     """Numbers the storages of an object that is being saved, and checks that types agree."""
@@ -307,12 +114,12 @@ class StorageTable:
         else:
             return None
         on_meta = untyped.device.type == "meta"
-        if not on_meta and untyped.data_ptr():
-            if self._dtypes.setdefault(untyped.data_ptr(), dtype) != dtype:
-                raise RuntimeError(
-                    "Cannot save multiple tensors or storages that "
-                    "view the same data as different types"
-                )
+        address = 0 if on_meta else untyped.data_ptr()
+        if address and self._dtypes.setdefault(address, dtype) != dtype:
+            raise RuntimeError(
+                "Cannot save multiple tensors or storages that "
+                "view the same data as different types"
+            )
         identity = untyped._cdata
         key = str(identity if self._key_is_address else len(self._keys))
         key = self._keys.setdefault(identity, key)
@@ -549,22 +356,6 @@ def _load_file(file, path, map_location, pickle_module, weights_only, mmap, load
         raise pickle.UnpicklingError(_refusal(str(error))) from None
 
 
-def plain_unpickler(pickle_module):
-    """An unpickler class that finds PyTorch's names here."""
-
-    class Unpickler(pickle_module.Unpickler):
-        def find_class(self, module, name):
-            if module.partition(".")[0] == "torch":
-                if "Storage" in name and name in storage.LEGACY_CLASSES:
-                    return StorageType(name)
-                module = "rushlight" + module[5:]
-                if module == "rushlight.tensor":
-                    module = "rushlight._tensor"
-            return super().find_class(module, name)
-
-    return Unpickler
-
-
 def storage_element(kind) -> object:
     """The dtype of a storage class as it stands in a persistent id."""
     if kind is torch.UntypedStorage:
@@ -648,7 +439,6 @@ class _ZipStorages:
 
 
 def _load_zip(file, map_path, map_location, pickle_module, weights_only, load_args):
-    global _map_location
     from ._archive import ArchiveReader
 
     archive = ArchiveReader(file)
@@ -666,11 +456,11 @@ def _load_zip(file, map_path, map_location, pickle_module, weights_only, load_ar
     else:
         unpickler = plain_unpickler(pickle_module or pickle)(data, **load_args)
     unpickler.persistent_load = storages.find
-    _map_location = map_location
+    _locations.loading_to = map_location
     try:
         return unpickler.load()
     finally:
-        _map_location = None
+        _locations.loading_to = None
 
 
 def get_unsafe_globals_in_checkpoint(f) -> list[str]:

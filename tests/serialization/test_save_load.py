@@ -10,6 +10,7 @@ import zipfile
 import pytest
 
 import rushlight as torch
+from rushlight import _locations
 
 from . import contents
 
@@ -145,7 +146,7 @@ def test_map_location():
 
 
 def test_registered_package():
-    registry = torch.serialization._registry
+    registry = _locations._registry
     before = list(registry)
     try:
         torch.serialization.register_package(
