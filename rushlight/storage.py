@@ -52,7 +52,7 @@ def element_size(dtype) -> int:
 
 def raw_view(storage) -> memoryview:
     """The bytes of a CPU storage as a flat, writable memoryview."""
-    return memoryview(storage).cast("B") if storage.nbytes() else memoryview(b"")
+    return memoryview(storage).cast("B") if storage.nbytes() else memoryview(bytearray())
 
 
 def as_tensor(storage, dtype):
