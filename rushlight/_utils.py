@@ -171,4 +171,7 @@ class ExceptionWrapper:
             exception = self.exc_type(message)
         except Exception:  # its constructor wants other arguments
             raise RuntimeError(message) from None
-        raise exception
+        try:
+            raise exception
+        finally:
+            del exception  # else this frame and the traceback keep each other alive

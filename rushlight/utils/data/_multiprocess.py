@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import os
+import weakref
 from multiprocessing.connection import wait
 
 from ..._utils import ExceptionWrapper
@@ -19,14 +20,16 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader)
         self._prefetch_factor = loader.prefetch_factor
         self._in_order = loader.in_order
-        self._shutdown = False
-        self._owner = os.getpid()
         self._workers = []
         self._index_queues = []
         worker.register_tensors()
         context = loader.multiprocessing_context or multiprocessing
         self._data_queue = context.Queue()
         self._workers_done_event = context.Event()
+        # Unlike __del__, it keeps the queues alive until the workers have read their last word.
+        self._finalizer = weakref.finalize(
+            self, _stop, os.getpid(), self._workers, self._index_queues, self._workers_done_event
+        )
         fetcher_args = (self._dataset, self._auto_collation, self._collate_fn, self._drop_last)
         iterable = self._dataset_kind == _DatasetKind.Iterable
         for worker_id in range(self._num_workers):
@@ -155,24 +158,21 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         return data
 
     def _shutdown_workers(self) -> None:
-        if self._shutdown or self._owner != os.getpid():
-            return  # a fork's copy must not stop the workers of its parent
-        self._shutdown = True
-        self._workers_done_event.set()
-        for index_queue in self._index_queues:
-            index_queue.put(None)
-        for process in self._workers:
-            process.join(timeout=MP_STATUS_CHECK_INTERVAL)
-        for index_queue in self._index_queues:
-            index_queue.cancel_join_thread()
-            index_queue.close()
-        for process in self._workers:
-            if process.is_alive():
-                process.terminate()
-                process.join(timeout=MP_STATUS_CHECK_INTERVAL)
+        self._finalizer()
 
-    def __del__(self):
-        try:
-            self._shutdown_workers()
-        except (AttributeError, TypeError, OSError, AssertionError):
-            pass  # the interpreter is on its way out, or __init__ failed early
+
+def _stop(owner: int, workers: list, index_queues: list, done_event) -> None:
+    """Lets the workers end; those that do not are terminated."""
+    if owner != os.getpid():
+        return  # a fork's copy must not stop the workers of its parent
+    done_event.set()
+    for index_queue in index_queues:
+        index_queue.put(None)
+    for process in workers:
+        process.join(timeout=MP_STATUS_CHECK_INTERVAL)
+    for index_queue in index_queues:
+        index_queue.close()
+    for process in workers:
+        if process.is_alive():
+            process.terminate()
+            process.join(timeout=MP_STATUS_CHECK_INTERVAL)
