@@ -6,8 +6,21 @@ import rushlight as torch
 
 from .optimizer import Optimizer
 
-# The core's steps over lists of tensors; each takes the arrays first, then the numbers.
-_steps = getattr(torch._C, "_optim", None)
+
+def core_step(name):
+    """The core's step over lists of tensors: the arrays first, then the numbers."""
+    step = getattr(torch._C, "_ops_table", {}).get(name)
+    set_grad = torch._C._set_grad_enabled
+
+    def call(*args):
+        before = torch.is_grad_enabled()
+        set_grad(False)  # parameters are leaves: recorded, a change in place would be refused
+        try:
+            step(*args)
+        finally:
+            set_grad(before)
+
+    return call if step is not None else None
 
 
 def check_lr(lr):
@@ -57,8 +70,9 @@ def zeros_like(p):
 class SteppingOptimizer(Optimizer):
     """An optimizer whose step treats each parameter that has a gradient by itself.
 
-    Subclasses give `_start` (fill an empty state), `_update` (one parameter, by tensor ops) and,
-    where the core has a fused step, `_update_group`.
+    Subclasses give `_start` (fill an empty state), `_update` (one parameter, by tensor ops, without
+    recording gradients unless the group is differentiable) and, where the core has a step for a
+    whole list, `_update_group`.
     """
 
     _group_defaults = {}  # options that older checkpoints lack
@@ -70,28 +84,21 @@ class SteppingOptimizer(Optimizer):
         Args:
             closure: re-evaluates the model and returns the loss.
         """
-        before = torch.is_grad_enabled()
         loss = None
         if closure is not None:
-            torch.set_grad_enabled(True)
-            try:
+            with torch.enable_grad():
                 loss = closure()
-            finally:
-                torch.set_grad_enabled(before)
-        differentiable = self.defaults.get("differentiable", False)
-        if before != differentiable:
-            torch.set_grad_enabled(differentiable)
-        try:
-            for group in self.param_groups:
-                self._update_group(group)
-        finally:
-            if before != differentiable:
-                torch.set_grad_enabled(before)
+        for group in self.param_groups:
+            self._update_group(group)
         return loss
 
     step = Optimizer.profile_hook_step(step)
 
     def _update_group(self, group):
+        with torch.set_grad_enabled(group.get("differentiable", False)):
+            self._update_each(group)
+
+    def _update_each(self, group):
         for p in group["params"]:
             grad = p.grad
             if grad is None:
@@ -125,6 +132,24 @@ class SteppingOptimizer(Optimizer):
     def _check_grad(self, p, grad):
         if grad.is_sparse:
             raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+
+    def _lists(self, group, names):
+        """Parameters that have gradients, these, and the states by name, as lists."""
+        params, grads = [], []
+        states = [[] for _ in names]
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            state = self.state[p]
+            if not state:
+                self._check_grad(p, grad)
+                self._start(group, p, state)
+            params.append(p)
+            grads.append(grad)
+            for values, name in zip(states, names):
+                values.append(state[name])
+        return params, grads, states
 
     def _start(self, group, p, state):
         raise NotImplementedError

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from ._stepping import SteppingOptimizer, check_lr, check_options, number, step_tensor, zeros_like
+from ._stepping import (
+    SteppingOptimizer,
+    check_lr,
+    check_options,
+    core_step,
+    number,
+    step_tensor,
+    zeros_like,
+)
+
+_step = core_step("_adadelta_step")
 
 
 class Adadelta(SteppingOptimizer):
@@ -48,6 +58,22 @@ class Adadelta(SteppingOptimizer):
         state["step"] = step_tensor()
         state["square_avg"] = zeros_like(p)
         state["acc_delta"] = zeros_like(p)
+
+    def _update_group(self, group):
+        if _step is None or group["differentiable"]:
+            return super()._update_group(group)
+        params, grads, states = self._lists(group, ("square_avg", "acc_delta", "step"))
+        if params:
+            _step(
+                params,
+                grads,
+                *states,
+                number(group["lr"]),
+                group["rho"],
+                group["eps"],
+                group["weight_decay"],
+                group["maximize"],
+            )
 
     def _update(self, group, p, grad, state):
         rho, eps = group["rho"], group["eps"]

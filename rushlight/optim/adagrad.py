@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import rushlight as torch
 
-from ._stepping import SteppingOptimizer, check_fused, check_lr, check_options, number, step_tensor
+from ._stepping import (
+    SteppingOptimizer,
+    check_fused,
+    check_lr,
+    check_options,
+    core_step,
+    number,
+    step_tensor,
+)
+
+_step = core_step("_adagrad_step")
 
 
 class Adagrad(SteppingOptimizer):
@@ -70,6 +80,22 @@ class Adagrad(SteppingOptimizer):
             initial = complex(initial, initial)
         state["step"] = step_tensor()
         state["sum"] = torch.full_like(p, initial, memory_format=torch.preserve_format)
+
+    def _update_group(self, group):
+        if _step is None or group["differentiable"]:
+            return super()._update_group(group)
+        params, grads, states = self._lists(group, ("sum", "step"))
+        if params:
+            _step(
+                params,
+                grads,
+                *states,
+                number(group["lr"]),
+                group["lr_decay"],
+                group["weight_decay"],
+                group["eps"],
+                group["maximize"],
+            )
 
     def _update(self, group, p, grad, state):
         state["step"] += 1

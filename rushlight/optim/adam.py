@@ -6,14 +6,16 @@ import rushlight as torch
 
 from ._stepping import (
     SteppingOptimizer,
-    _steps,
     check_fused,
     check_lr,
     check_options,
+    core_step,
     number,
     step_tensor,
     zeros_like,
 )
+
+_step = core_step("_adam_step")
 
 
 def _check_tensor_betas(betas, foreach, capturable):
@@ -86,7 +88,7 @@ class Adam(SteppingOptimizer):
         check_fused(fused, foreach, differentiable)
 
     def _update_group(self, group):
-        if _steps is None or group["differentiable"]:
+        if _step is None or group["differentiable"]:
             return super()._update_group(group)
         amsgrad = group["amsgrad"]
         params, grads, exp_avgs, exp_avg_sqs, maxima, steps = [], [], [], [], [], []
@@ -109,7 +111,7 @@ class Adam(SteppingOptimizer):
         if not params:
             return None
         beta1, beta2 = group["betas"]
-        _steps.adam_step(
+        _step(
             params,
             grads,
             exp_avgs,

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import rushlight as torch
 
-from ._stepping import SteppingOptimizer, check_lr, check_options, number, step_tensor, zeros_like
+from ._stepping import (
+    SteppingOptimizer,
+    check_lr,
+    check_options,
+    core_step,
+    number,
+    step_tensor,
+    zeros_like,
+)
+
+_step = core_step("_adamax_step")
 
 
 class Adamax(SteppingOptimizer):
@@ -48,6 +58,24 @@ class Adamax(SteppingOptimizer):
         state["step"] = step_tensor()
         state["exp_avg"] = zeros_like(p)
         state["exp_inf"] = zeros_like(p)
+
+    def _update_group(self, group):
+        if _step is None or group["differentiable"]:
+            return super()._update_group(group)
+        params, grads, states = self._lists(group, ("exp_avg", "exp_inf", "step"))
+        beta1, beta2 = group["betas"]
+        if params:
+            _step(
+                params,
+                grads,
+                *states,
+                number(group["lr"]),
+                beta1,
+                beta2,
+                group["eps"],
+                group["weight_decay"],
+                group["maximize"],
+            )
 
     def _update(self, group, p, grad, state):
         beta1, beta2 = group["betas"]

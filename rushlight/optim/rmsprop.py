@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from ._stepping import SteppingOptimizer, check_lr, check_options, number, step_tensor, zeros_like
+from ._stepping import (
+    SteppingOptimizer,
+    check_lr,
+    check_options,
+    core_step,
+    number,
+    step_tensor,
+    zeros_like,
+)
+
+_step = core_step("_rmsprop_step")
 
 
 class RMSprop(SteppingOptimizer):
@@ -59,6 +69,33 @@ class RMSprop(SteppingOptimizer):
             state["momentum_buffer"] = zeros_like(p)
         if group["centered"]:
             state["grad_avg"] = zeros_like(p)
+
+    def _update_group(self, group):
+        if _step is None or group["differentiable"]:
+            return super()._update_group(group)
+        names = ["square_avg", "step"]
+        if group["centered"]:
+            names.append("grad_avg")
+        if group["momentum"] > 0:
+            names.append("momentum_buffer")
+        params, grads, states = self._lists(group, names)
+        lists = dict(zip(names, states))
+        if params:
+            _step(
+                params,
+                grads,
+                lists["square_avg"],
+                lists.get("grad_avg", ()),
+                lists.get("momentum_buffer", ()),
+                lists["step"],
+                number(group["lr"]),
+                group["alpha"],
+                group["eps"],
+                group["weight_decay"],
+                group["momentum"],
+                group["centered"],
+                group["maximize"],
+            )
 
     def _update(self, group, p, grad, state):
         alpha, lr = group["alpha"], number(group["lr"])

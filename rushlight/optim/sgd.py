@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from ._stepping import (
     SteppingOptimizer,
-    _steps,
     check_fused,
     check_lr,
     check_options,
+    core_step,
     number,
 )
+
+_step = core_step("_sgd_step")
 
 
 class SGD(SteppingOptimizer):
@@ -63,8 +65,8 @@ class SGD(SteppingOptimizer):
         check_fused(fused, foreach, differentiable)
 
     def _update_group(self, group):
-        if _steps is None or group["differentiable"]:
-            return self._update_each(group)
+        if _step is None or group["differentiable"]:
+            return super()._update_group(group)
         params, grads, buffers = [], [], []
         state = self.state if group["momentum"] != 0 else None
         fresh = None
@@ -86,7 +88,7 @@ class SGD(SteppingOptimizer):
         self._call(group, params, grads, buffers, False)
 
     def _call(self, group, params, grads, buffers, first):
-        _steps.sgd_step(
+        _step(
             params,
             grads,
             buffers,
