@@ -49,7 +49,8 @@ void bincount(const void* input, DType dtype, int64_t n, int64_t bins, const dou
 enum class Binning : uint8_t { Proportion, Corrected, Search };
 // n points of `dims` coordinates into the bins between edges[d][0..bins[d]]; the last bin holds its
 // right edge, points outside and NaN are left out. result: product of bins. All of one floating
-// dtype; weights (n) may be null. Sums go in the order of points, in float or double.
+// dtype; weights (n) may be null. Counts are exact, also where PyTorch's stop growing (256 in
+// bfloat16); weights are summed in the order of points, in float or double.
 struct Histogram {
   const void* points;
   const void* weights;

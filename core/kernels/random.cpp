@@ -238,27 +238,24 @@ void random_range(Generator& g, Run out, uint64_t range, int64_t base) {
   });
 }
 
+int64_t largest_natural(DType dtype) {
+  if (dtype == DType::Bool) return 1;
+  if (is_floating(dtype)) return int64_t(1) << digits_of(dtype);
+  const int bits = int(item_size(dtype)) * 8 - (dtype != DType::UInt8);
+  return int64_t((uint64_t(1) << bits) - 1);
+}
+
 void random_natural(Generator& g, Run out) {
+  const uint64_t range = uint64_t(largest_natural(out.dtype)) + 1;
   for_real(out.dtype, [&](auto* p) {
     using T = pointee<decltype(p)>;
     if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double>) {
-      constexpr uint64_t kRange = std::is_same_v<T, double> ? (uint64_t(1) << 53) + 1
-                                                            : uint64_t(1) << 63;
-      fill<T, 2>(g, out, [](const uint32_t* b, int64_t) {
-        return T((uint64_t(b[0]) << 32 | b[1]) % kRange);
+      fill<T, 2>(g, out, [=](const uint32_t* b, int64_t) {
+        return T((uint64_t(b[0]) << 32 | b[1]) % range);
       });
     } else {
-      constexpr uint64_t kRange = [] {
-        if constexpr (std::is_same_v<T, bool>) return uint64_t(2);
-        else if constexpr (std::is_integral_v<T>) {
-          return uint64_t(std::numeric_limits<T>::max()) + 1;
-        } else {
-          return (uint64_t(1) << digits_of(DTypeOf<T>::value)) + 1;
-        }
-      }();
-      fill<T, 1>(g, out, [](const uint32_t* b, int64_t) {
-        return cast<T>(int64_t(*b % uint32_t(kRange)));
-      });
+      const auto small = uint32_t(range);
+      fill<T, 1>(g, out, [=](const uint32_t* b, int64_t) { return cast<T>(int64_t(*b % small)); });
     }
   });
 }

@@ -52,8 +52,10 @@ void bernoulli(Generator& g, Run out, ConstRun p);  // p floating; float draws u
 
 // base + [0, range): 64-bit draws from 2^28 on.
 void random_range(Generator& g, Run out, uint64_t range, int64_t base);
-// random_() without bounds: [0, max] of integers, [0, 2^digits] of floats, 0 or 1 of bool.
+// random_() without bounds: [0, largest_natural(dtype)].
 void random_natural(Generator& g, Run out);
+// The largest value of integers, 2^digits of floats, 1 of bool: also the end of random_(from, None).
+int64_t largest_natural(DType dtype);
 // random_(-2^63, None): all 64-bit integers. int64, double, float and bfloat16 only.
 void random_all(Generator& g, Run out);
 // The nearest bounds inside [from, to) that survive rounding to a floating dtype.

@@ -81,7 +81,7 @@ template <class K> inline bool operator<(const Entry<K>& a, const Entry<K>& b) {
   return a.key < b.key;
 }
 
-// Up to this many elements an unstable sort leaves equal values where PyTorch's does; longer rows
+// Below this many elements an unstable sort leaves equal values where PyTorch's does; longer rows
 // are sorted by digits, stably.
 constexpr int64_t kReplayedSort = 32768;
 
