@@ -206,9 +206,13 @@ PyObject* ndarray_over(const Tensor& tensor, bool force) {
   if (!force) refuse_numpy(tensor);
   const Tensor t = force ? plain_values(tensor) : tensor;
   check(t.dtype() != DType::BFloat16, ErrorKind::Type, "Got unsupported ScalarType BFloat16");
-  Owned numpy(need(PyImport_ImportModule("numpy")));
+  static PyObject* asarray = nullptr;  // kept: to import a loaded module takes a microsecond
+  if (!asarray) {
+    Owned numpy(need(PyImport_ImportModule("numpy")));
+    asarray = need(PyObject_GetAttrString(numpy.get(), "asarray"));
+  }
   Owned memory(lend(t));
-  return need(PyObject_CallMethod(numpy.get(), "asarray", "O", memory.get()));
+  return need(PyObject_CallOneArg(asarray, memory.get()));
 }
 
 Tensor tensor_over_buffer(PyObject* object, DType dtype, int64_t count, int64_t offset) {
