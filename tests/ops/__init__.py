@@ -6,7 +6,23 @@ FAMILIES = (
     "arithmetic",
     "comparison",
     "unary",
+    "reduction",
+    "scan",
+    "sorting",
     "shape",
+    "indexing",
+    "linalg",
+    "activation",
+    "softmax",
+    "loss",
+    "conv",
+    "pooling",
+    "norm",
+    "embedding",
+    "creation",
+    "casting",
+    "complex",
+    "random",
 )
 
 ROWS = [r for f in FAMILIES for r in importlib.import_module(f".{f}", __name__).row.rows]

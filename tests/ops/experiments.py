@@ -147,7 +147,7 @@ def out(torch, row):
     if not _takes_out(torch, row):
         return
     for dtype, n, call in main_cases(torch, row):
-        for variant in OUTS:
+        for variant in OUTS if row.outs else ("empty", "strided"):
             yield (
                 f"{dtype}/{n}/{variant}",
                 call,
@@ -156,7 +156,7 @@ def out(torch, row):
 
 
 def _takes_out(torch, row) -> bool:
-    if row.name.startswith("Tensor.") or row.uninitialised or not row.outs:
+    if row.name.startswith("Tensor.") or row.uninitialised:
         return False
     for dtype, _, call in main_cases(torch, row):
         outcome = attempt(_out_outcome, torch, row, call, dtype, "empty")
@@ -413,6 +413,12 @@ def promotion(torch, row):
             yield f"{a},{number}", pair, attempt(run)
 
 
+def _same_by_name(torch, row, call, dtype, name):
+    got = perform(torch, row, call, Builder(torch, dtype), resolve(torch, name))
+    want = perform(torch, row, call, Builder(torch, dtype))
+    return row.uninitialised or agrees(torch, got, want, row)
+
+
 def aliases(torch, row):
     """Other names of the op, and its method form, give the same result."""
     for dtype, n, call in main_cases(torch, row):
@@ -421,13 +427,7 @@ def aliases(torch, row):
             if callable(getattr(torch.Tensor, row.name, None)):
                 others.append(f"Tensor.{row.name}")
         for name in others:
-
-            def run(name=name):
-                got = perform(torch, row, call, Builder(torch, dtype), resolve(torch, name))
-                want = perform(torch, row, call, Builder(torch, dtype))
-                return row.uninitialised or agrees(torch, got, want, row)
-
-            yield f"{dtype}/{n}/{name}", call, attempt(run)
+            yield f"{dtype}/{n}/{name}", call, attempt(_same_by_name, torch, row, call, dtype, name)
         break
 
 
