@@ -1062,3 +1062,123 @@ def trained_digits(torch, nn, F, g, i):
                 param -= 0.1 * param.grad
         losses.append(loss.item())
     return losses
+
+
+@program
+def parametrized(torch, nn, F, g, i):
+    import copy
+
+    parametrize = nn.utils.parametrize
+
+    class Symmetric(nn.Module):
+        def forward(self, x):
+            return x.triu() + x.triu(1).transpose(-1, -2)
+
+        def right_inverse(self, x):
+            return x.triu()
+
+    class Doubled(nn.Module):
+        def forward(self, x):
+            return 2 * x
+
+        def right_inverse(self, x):
+            return x / 2
+
+    net = nn.Linear(2, 2)
+    original = net.weight
+    with torch.no_grad():
+        net.weight.copy_(g(2, 2))
+        net.bias.zero_()
+    parametrize.register_parametrization(net, "weight", Symmetric())
+    first = [net.weight, repr(net), list(net.state_dict()), type(net).__name__]
+    parametrize.register_parametrization(net, "weight", Doubled())
+    net.weight = torch.eye(2)
+    second = [net.weight, net.parametrizations.weight.original, net(g(1, 2))]
+    with parametrize.cached():
+        same = net.weight is net.weight
+    twin = copy.deepcopy(net)
+    net(g(3, 2)).sum().backward()
+    kept = net.parametrizations.weight.original is original
+    flags = [
+        same, net.weight is net.weight, parametrize.is_parametrized(net),
+        parametrize.is_parametrized(net, "bias"), twin.weight,
+        parametrize.type_before_parametrizations(net).__name__, original.grad,
+    ]  # fmt: skip
+    parametrize.remove_parametrizations(net, "weight")
+    return [first, second, kept, flags, net.weight, list(net.state_dict()), type(net).__name__]
+
+
+@program
+def parametrization_refusals(torch, nn, F, g, i):
+    import pickle
+
+    parametrize = nn.utils.parametrize
+
+    class Grown(nn.Module):
+        def forward(self, x):
+            return torch.cat([x, x])
+
+    class Double(nn.Module):
+        def forward(self, x):
+            return x.double()
+
+    class Broken(nn.Module):
+        def forward(self, x):
+            return 3
+
+    seen = []
+    for act in (
+        lambda: parametrize.register_parametrization(nn.Linear(2, 2), "weight", Grown()),
+        lambda: parametrize.register_parametrization(nn.Linear(2, 2), "weight", Double()),
+        lambda: parametrize.register_parametrization(nn.Linear(2, 2), "weight", Broken()),
+        lambda: parametrize.register_parametrization(nn.ReLU(), "weight", Broken()),
+        lambda: parametrize.remove_parametrizations(nn.ReLU(), "weight"),
+        lambda: pickle.dumps(
+            parametrize.register_parametrization(nn.Linear(2, 2), "weight", nn.Identity())
+        ),
+        lambda: setattr(
+            parametrize.register_parametrization(nn.Linear(2, 2), "weight", nn.ReLU()),
+            "weight",
+            g(2, 2),
+        ),
+    ):
+        try:
+            act()
+            seen.append("accepted")
+        except Exception as error:
+            seen.append([type(error).__name__, str(error)])
+    return seen
+
+
+@program
+def normalized_weights(torch, nn, F, g, i):
+    norms = nn.utils.parametrizations
+    seen = []
+    for wrap in (
+        norms.weight_norm,
+        lambda m: norms.weight_norm(m, dim=None),
+        norms.spectral_norm,
+        nn.utils.spectral_norm,
+    ):
+        torch.manual_seed(9)
+        net = nn.Linear(3, 2)
+        with torch.no_grad():
+            net.weight.copy_(g(2, 3))
+            net.bias.zero_()
+        wrap(net)
+        output = net(g(2, 3))
+        output.sum().backward()
+        seen.append([
+            list(net.state_dict()), output, [p.grad for p in net.parameters()],
+            net.eval()(g(2, 3)),
+        ])  # fmt: skip
+    return seen
+
+
+@program
+def spectral_norm_removed(torch, nn, F, g, i):
+    torch.manual_seed(9)
+    net = nn.utils.spectral_norm(nn.ConvTranspose2d(2, 3, 2), n_power_iterations=3)
+    net(g(1, 2, 3, 3))
+    nn.utils.remove_spectral_norm(net)
+    return [list(net.state_dict()), net.weight]
