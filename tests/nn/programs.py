@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 EXPRESSIONS = """
 F.dropout(g(3), p=1.5)
 F.dropout1d(g(2, 2, 2, 2))
@@ -1182,3 +1184,61 @@ def spectral_norm_removed(torch, nn, F, g, i):
     net(g(1, 2, 3, 3))
     nn.utils.remove_spectral_norm(net)
     return [list(net.state_dict()), net.weight]
+
+
+@program
+def pruned(torch, nn, F, g, i):
+    prune = importlib.import_module(nn.__name__ + ".utils.prune")
+
+    def layer():
+        net = nn.Linear(3, 4)
+        with torch.no_grad():
+            net.weight.copy_(g(4, 3))
+            net.bias.copy_(g(4))
+        return net
+
+    seen = []
+    torch.manual_seed(10)
+    for act in (
+        lambda net: prune.l1_unstructured(net, "weight", 0.4),
+        lambda net: prune.l1_unstructured(net, "weight", 3, importance_scores=g(4, 3).cos()),
+        lambda net: prune.random_unstructured(net, "weight", 5),
+        lambda net: prune.ln_structured(net, "weight", 0.5, 2, 0),
+        lambda net: prune.random_structured(net, "weight", 1, 1),
+        lambda net: prune.identity(net, "bias"),
+        lambda net: prune.custom_from_mask(net, "bias", torch.tensor([0, 1, 0, 1])),
+        lambda net: prune.l1_unstructured(prune.ln_structured(net, "weight", 1, 1, 0), "weight", 2),
+        lambda net: prune.global_unstructured(
+            [(net, "weight"), (net, "bias")], prune.L1Unstructured, amount=6
+        ),
+    ):
+        net = layer()
+        act(net)
+        before = prune.is_pruned(net)
+        seen.append([net.state_dict(), net(g(1, 3)), before])
+    for name in ("weight", "bias"):
+        prune.remove(net, name)
+    return [seen, net.state_dict(), prune.is_pruned(net)]
+
+
+@program
+def pruning_refusals(torch, nn, F, g, i):
+    prune = importlib.import_module(nn.__name__ + ".utils.prune")
+    seen = []
+    for act in (
+        lambda: prune.l1_unstructured(nn.Linear(2, 2), "weight", "a"),
+        lambda: prune.l1_unstructured(nn.Linear(2, 2), "weight", 1.5),
+        lambda: prune.l1_unstructured(nn.Linear(2, 2), "weight", 7),
+        lambda: prune.ln_structured(nn.Linear(2, 2), "bias", 1, 2, 0),
+        lambda: prune.ln_structured(nn.Linear(2, 2), "weight", 1, 2, 3),
+        lambda: prune.remove(nn.Linear(2, 2), "weight"),
+        lambda: prune.custom_from_mask(nn.Linear(2, 2), "weight", torch.ones(3)),
+        lambda: prune.l1_unstructured(nn.Linear(2, 2), "weight", 1, importance_scores=g(3)),
+        lambda: prune.global_unstructured(3, prune.L1Unstructured, amount=1),
+    ):
+        try:
+            act()
+            seen.append("accepted")
+        except Exception as error:
+            seen.append([type(error).__name__, str(error)])
+    return seen

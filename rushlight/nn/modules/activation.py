@@ -360,7 +360,7 @@ class Softmin(_AlongDim):
     """softmax(-x) along ``dim``."""
 
     def forward(self, input):
-        return F.softmin(input, self.dim, _stacklevel=5)
+        return F.softmin(input, self.dim, _stacklevel=4)
 
     def extra_repr(self):
         return f"dim={self.dim}"
@@ -370,7 +370,7 @@ class Softmax(_AlongDim):
     """exp(x) / sum(exp(x)) along ``dim``."""
 
     def forward(self, input):
-        return F.softmax(input, self.dim, _stacklevel=5)
+        return F.softmax(input, self.dim, _stacklevel=4)
 
     def extra_repr(self):
         return f"dim={self.dim}"
@@ -380,7 +380,7 @@ class LogSoftmax(_AlongDim):
     """log(softmax(x)) along ``dim``."""
 
     def forward(self, input):
-        return F.log_softmax(input, self.dim, _stacklevel=5)
+        return F.log_softmax(input, self.dim, _stacklevel=4)
 
     def extra_repr(self):
         return f"dim={self.dim}"
@@ -394,7 +394,7 @@ class Softmax2d(Module):
             raise ValueError(
                 f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"
             )
-        return F.softmax(input, -3, _stacklevel=5)
+        return F.softmax(input, -3, _stacklevel=4)
 
 
 class MultiheadAttention(Module):
