@@ -34,7 +34,7 @@ struct Wide {
 
 constexpr int64_t kInserted = 16;       // the library's unstable sort is stable up to here
 constexpr int64_t kShortRow = 32;
-constexpr int64_t kByComparison = 200;  // below, comparing beats counting digits
+constexpr int64_t kByComparison = 64;  // below, comparing beats counting digits
 constexpr int64_t kThreadedRow = 1 << 16;
 constexpr int64_t kBlock = 512;
 
@@ -52,22 +52,27 @@ struct Scratch {
   }
 };
 
-// One stable counting pass over `parts` stretches of the row at once. counts: parts x buckets.
 template <class E>
-void scatter(const E* from, E* to, int64_t n, int shift, int digit, int parts, int64_t* counts) {
-  const int64_t buckets = int64_t(1) << digit;
-  const uint64_t mask = uint64_t(buckets - 1);
-  const auto each_part = [&](auto&& f) {
-    parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t t = begin; t < end; ++t) {
-        f(counts + t * buckets, n * t / parts, n * (t + 1) / parts);
-      }
-    });
-  };
-  each_part([&](int64_t* count, int64_t begin, int64_t end) {
-    std::fill(count, count + buckets, 0);
-    for (int64_t i = begin; i < end; ++i) ++count[(from[i].key() >> shift) & mask];
-  });
+void count_digits(const E* from, int64_t n, int shift, int digit, int64_t* count) {
+  const uint64_t mask = (uint64_t(1) << digit) - 1;
+  std::fill(count, count + mask + 1, 0);
+  for (int64_t i = 0; i < n; ++i) ++count[(from[i].key() >> shift) & mask];
+}
+
+// Counts of all digits in one go: increments of different tables need not wait for each other.
+template <int kPasses, class E>
+void count_all(const E* from, int64_t n, int digit, int64_t* counts) {
+  const uint64_t mask = (uint64_t(1) << digit) - 1;
+  std::fill(counts, counts + (kPasses << digit), 0);
+  for (int64_t i = 0; i < n; ++i) {
+    uint64_t key = from[i].key();
+#pragma GCC unroll 8
+    for (int p = 0; p < kPasses; ++p, key >>= digit) ++counts[(key & mask) + (p << digit)];
+  }
+}
+
+// From counts (parts x buckets) to the places where each part's elements of a bucket begin.
+void counts_to_places(int64_t* counts, int64_t buckets, int parts) {
   int64_t place = 0;
   for (int64_t b = 0; b < buckets; ++b) {
     for (int t = 0; t < parts; ++t) {
@@ -76,20 +81,58 @@ void scatter(const E* from, E* to, int64_t n, int shift, int digit, int parts, i
       place += c;
     }
   }
-  each_part([&](int64_t* at, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) to[at[(from[i].key() >> shift) & mask]++] = from[i];
-  });
+}
+
+template <class E>
+void scatter(const E* from, E* to, int64_t n, int shift, int digit, int64_t* place) {
+  const uint64_t mask = (uint64_t(1) << digit) - 1;
+  for (int64_t i = 0; i < n; ++i) to[place[(from[i].key() >> shift) & mask]++] = from[i];
+}
+
+struct Digits { int passes, width; };
+Digits digits_for(int64_t n, int bits) {
+  const int widest = n < 8192 ? 8 : 11;  // 2,048 buckets have to pay
+  const int passes = (bits + widest - 1) / widest;
+  return {passes, (bits + passes - 1) / passes};
 }
 
 // Sorts by key, equal keys in the order they come; the result lies in a or in b.
-template <class E> E* sort_by_digits(E* a, E* b, int64_t n, int bits, int parts) {
-  if (bits == 0) return a;
-  const int widest = n < 8192 ? 8 : 11;  // counting 2,048 buckets has to pay
-  const int passes = (bits + widest - 1) / widest;
-  const int digit = (bits + passes - 1) / passes;
-  std::unique_ptr<int64_t[]> counts(new int64_t[size_t(parts) << digit]);
-  for (int shift = 0; shift < bits; shift += digit) {
-    scatter(a, b, n, shift, std::min(digit, bits - shift), parts, counts.get());
+template <class E> E* sort_by_digits(E* a, E* b, int64_t n, int bits) {
+  const auto [passes, width] = digits_for(n, bits);
+  std::unique_ptr<int64_t[]> counts(new int64_t[size_t(passes) << width]);
+  constexpr void (*kCount[])(const E*, int64_t, int, int64_t*) = {
+      count_all<1, E>, count_all<2, E>, count_all<3, E>, count_all<4, E>,
+      count_all<5, E>, count_all<6, E>, count_all<7, E>, count_all<8, E>};
+  kCount[passes - 1](a, n, width, counts.get());
+  for (int p = 0; p < passes; ++p) {
+    int64_t* places = counts.get() + (int64_t(p) << width);
+    counts_to_places(places, int64_t(1) << width, 1);
+    scatter(a, b, n, p * width, width, places);
+    std::swap(a, b);
+  }
+  return a;
+}
+
+// The same with a stretch of the row for each of several threads.
+template <class E> E* sort_by_digits_threaded(E* a, E* b, int64_t n, int bits, int parts) {
+  const auto [passes, width] = digits_for(n, bits);
+  std::unique_ptr<int64_t[]> counts(new int64_t[size_t(parts) << width]);
+  const auto each_part = [&](auto&& f) {
+    parallel_for(0, parts, 1, [&](int64_t first, int64_t last) {
+      for (int64_t t = first; t < last; ++t) {
+        f(n * t / parts, n * (t + 1) / parts, counts.get() + (t << width));
+      }
+    });
+  };
+  for (int p = 0; p < passes; ++p) {
+    const int shift = p * width, digit = width;
+    each_part([&](int64_t begin, int64_t end, int64_t* count) {
+      count_digits(a + begin, end - begin, shift, digit, count);
+    });
+    counts_to_places(counts.get(), int64_t(1) << width, parts);
+    each_part([&](int64_t begin, int64_t end, int64_t* places) {
+      scatter(a + begin, b, end - begin, shift, digit, places);
+    });
     std::swap(a, b);
   }
   return a;
@@ -195,7 +238,8 @@ void sort_row(const Row<T>& row, bool stable, int parts, Scratch& scratch) {
   });
   const E* sorted = a;
   if (n < kByComparison) std::sort(a, a + n);
-  else sorted = sort_by_digits(a, b, n, bits, parts);
+  else if (bits > 0 && parts > 1) sorted = sort_by_digits_threaded(a, b, n, bits, parts);
+  else if (bits > 0) sorted = sort_by_digits(a, b, n, bits);
   if (!stable && n < kReplayedSort && any_equal(sorted, n)) {
     return replay_unstable(row, scratch);
   }
