@@ -67,6 +67,9 @@ class Parameter(torch.Tensor, metaclass=_ParameterMeta):
     __torch_function__ = torch._C._disabled_torch_function_impl
 
 
+torch._C._set_parameter_type(Parameter)
+
+
 class _BufferMeta(_TensorMeta):
     def __instancecheck__(cls, instance) -> bool:
         if super().__instancecheck__(instance):

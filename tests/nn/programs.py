@@ -1242,3 +1242,10 @@ def pruning_refusals(torch, nn, F, g, i):
         except Exception as error:
             seen.append([type(error).__name__, str(error)])
     return seen
+
+
+@program
+def memory_format_of_weights(torch, nn, F, g, i):
+    net = nn.Sequential(nn.Conv2d(2, 3, 2), nn.Linear(2, 2))
+    nn.utils.convert_conv2d_weight_memory_format(net, torch.channels_last)
+    return [net[0].weight.stride(), net[1].weight.stride()]

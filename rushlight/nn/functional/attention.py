@@ -157,15 +157,6 @@ def _attn_mask_3d(attn_mask, tgt_len, src_len, batch_heads):
     return attn_mask
 
 
-def _static_heads(static, name, batch_heads, head_dim):
-    for dim, size in ((0, batch_heads), (2, head_dim)):
-        _check(
-            static.size(dim) == size,
-            f"expecting {name}.size({dim}) of {size}, but got {static.size(dim)}",
-        )
-    return static
-
-
 def _append_position(k, v, masks, k_extra, v_extra, dim):
     """Add one source position to keys, values and masks."""
     k = torch.cat([k, k_extra], dim=dim)
@@ -210,9 +201,53 @@ def multi_head_attention_forward(
         query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
+    masks, is_causal = _masks(query, attn_mask, key_padding_mask, is_causal, need_weights)
+    head_dim = _check_sizes(
+        query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight
+    )
+    if use_separate_proj_weight:
+        weights = (q_proj_weight, k_proj_weight, v_proj_weight)
+        q, k, v = _project_separately(query, key, value, weights, in_proj_bias)
+    else:
+        _check(
+            in_proj_weight is not None,
+            "use_separate_proj_weight is False but in_proj_weight is None",
+        )
+        q, k, v = _in_projection_packed(query, key, value, in_proj_weight, in_proj_bias)
     tgt_len, bsz, embed_dim = query.shape
-    src_len = key.shape[0]
-    key_padding_mask = _canonical_mask(
+    heads = bsz * num_heads
+    if masks[0] is not None:
+        masks[0] = _attn_mask_3d(masks[0], tgt_len, key.shape[0], heads)
+    if bias_k is not None and bias_v is not None:
+        _check(static_k is None, "bias cannot be added to static key.")
+        _check(static_v is None, "bias cannot be added to static value.")
+        extra = bias_k.repeat(1, bsz, 1), bias_v.repeat(1, bsz, 1)
+        k, v, masks = _append_position(k, v, masks, *extra, 0)
+    else:
+        _check(bias_k is None, "bias_k is set but bias_v is None")
+        _check(bias_v is None, "bias_v is set but bias_k is None")
+    q = q.view(tgt_len, heads, head_dim).transpose(0, 1)
+    k = _by_head(k, static_k, "static_k", heads, head_dim)
+    v = _by_head(v, static_v, "static_v", heads, head_dim)
+    if add_zero_attn:
+        zero = torch.zeros((heads, 1, head_dim), dtype=k.dtype, device=k.device)
+        k, v, masks = _append_position(k, v, masks, zero, zero, 1)
+    mask = _merge_masks(*masks, bsz, num_heads, k.size(1))
+    attend = _attend_with_weights if need_weights else _attend
+    output, weights = attend(
+        q, k, v, mask, dropout_p if training else 0.0, is_causal, bsz, num_heads
+    )
+    output = _nn.linear(output, out_proj_weight, out_proj_bias).view(tgt_len, bsz, -1)
+    if need_weights and average_attn_weights:
+        weights = weights.mean(dim=1)
+    if batched:
+        return output, weights
+    return output.squeeze(1), (weights.squeeze(0) if need_weights else None)
+
+
+def _masks(query, attn_mask, key_padding_mask, is_causal, need_weights):
+    """[attention mask, padding mask] as additive masks, and whether the causal hint stands."""
+    padding = _canonical_mask(
         key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", query.dtype
     )
     if is_causal and attn_mask is None:
@@ -220,83 +255,46 @@ def multi_head_attention_forward(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
             "method `generate_square_subsequent_mask` to create this mask."
         )
-    if is_causal and key_padding_mask is None and not need_weights:
-        attn_mask = None
-    else:
-        attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
-        is_causal = is_causal and key_padding_mask is None
-    head_dim = _check_sizes(
-        query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight
-    )
-    if use_separate_proj_weight:
-        for name, weight in (
-            ("q_proj_weight", q_proj_weight),
-            ("k_proj_weight", k_proj_weight),
-            ("v_proj_weight", v_proj_weight),
-        ):
-            _check(weight is not None, f"use_separate_proj_weight is True but {name} is None")
-        biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
-        q, k, v = _in_projection(
-            query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, *biases
-        )
-    else:
+    if is_causal and padding is None and not need_weights:
+        return [None, None], True
+    attention = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
+    return [attention, padding], is_causal and padding is None
+
+
+def _project_separately(query, key, value, weights, in_proj_bias):
+    for name, weight in zip("qkv", weights, strict=True):
         _check(
-            in_proj_weight is not None,
-            "use_separate_proj_weight is False but in_proj_weight is None",
+            weight is not None,
+            f"use_separate_proj_weight is True but {name}_proj_weight is None",
         )
-        q, k, v = _in_projection_packed(query, key, value, in_proj_weight, in_proj_bias)
-    if attn_mask is not None:
-        attn_mask = _attn_mask_3d(attn_mask, tgt_len, src_len, bsz * num_heads)
-    if bias_k is not None and bias_v is not None:
-        _check(static_k is None, "bias cannot be added to static key.")
-        _check(static_v is None, "bias cannot be added to static value.")
-        k, v, (attn_mask, key_padding_mask) = _append_position(
-            k,
-            v,
-            (attn_mask, key_padding_mask),
-            bias_k.repeat(1, bsz, 1),
-            bias_v.repeat(1, bsz, 1),
-            0,
-        )
-    else:
-        _check(bias_k is None, "bias_k is set but bias_v is None")
-        _check(bias_v is None, "bias_v is set but bias_k is None")
+    biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
+    return _in_projection(query, key, value, *weights, *biases)
 
-    batch_heads = bsz * num_heads
-    q = q.view(tgt_len, batch_heads, head_dim).transpose(0, 1)
-    if static_k is None:
-        k = k.view(k.shape[0], batch_heads, head_dim).transpose(0, 1)
-    else:
-        k = _static_heads(static_k, "static_k", batch_heads, head_dim)
-    if static_v is None:
-        v = v.view(v.shape[0], batch_heads, head_dim).transpose(0, 1)
-    else:
-        v = _static_heads(static_v, "static_v", batch_heads, head_dim)
-    if add_zero_attn:
-        zero = torch.zeros((batch_heads, 1, head_dim), dtype=k.dtype, device=k.device)
-        k, v, (attn_mask, key_padding_mask) = _append_position(
-            k, v, (attn_mask, key_padding_mask), zero, zero, 1
+
+def _by_head(projected, static, name, heads, head_dim):
+    """(S, N, E) -> (N * heads, S, head_dim); a static tensor is that already."""
+    if static is None:
+        return projected.view(projected.shape[0], heads, head_dim).transpose(0, 1)
+    for dim, size in ((0, heads), (2, head_dim)):
+        _check(
+            static.size(dim) == size,
+            f"expecting {name}.size({dim}) of {size}, but got {static.size(dim)}",
         )
+    return static
+
+
+def _merge_masks(attn_mask, key_padding_mask, bsz, num_heads, src_len):
+    if key_padding_mask is None:
+        return attn_mask
+    padding = key_padding_mask.view(bsz, 1, 1, src_len)
+    padding = padding.expand(-1, num_heads, -1, -1).reshape(bsz * num_heads, 1, src_len)
+    return padding if attn_mask is None else attn_mask + padding
+
+
+def _attend(q, k, v, attn_mask, dropout_p, is_causal, bsz, num_heads):
+    """The values attended, (L * N, E); the weights are not kept."""
+    _, tgt_len, head_dim = q.shape
     src_len = k.size(1)
-    if key_padding_mask is not None:
-        mask = key_padding_mask.view(bsz, 1, 1, src_len)
-        mask = mask.expand(-1, num_heads, -1, -1).reshape(batch_heads, 1, src_len)
-        attn_mask = mask if attn_mask is None else attn_mask + mask
-    if not training:
-        dropout_p = 0.0
-
-    if need_weights:
-        output, weights = _attend_with_weights(q, k, v, attn_mask, dropout_p, is_causal)
-        output = output.transpose(0, 1).contiguous().view(tgt_len * bsz, embed_dim)
-        output = _nn.linear(output, out_proj_weight, out_proj_bias)
-        output = output.view(tgt_len, bsz, output.size(1))
-        weights = weights.view(bsz, num_heads, tgt_len, src_len)
-        if average_attn_weights:
-            weights = weights.mean(dim=1)
-        if not batched:
-            return output.squeeze(1), weights.squeeze(0)
-        return output, weights
-
     if attn_mask is not None:
         if attn_mask.size(0) == 1 and attn_mask.dim() == 3:
             attn_mask = attn_mask.unsqueeze(0)
@@ -306,13 +304,14 @@ def multi_head_attention_forward(
     k = k.view(bsz, num_heads, src_len, head_dim)
     v = v.view(bsz, num_heads, src_len, head_dim)
     output = _nn.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
-    output = output.permute(2, 0, 1, 3).contiguous().view(bsz * tgt_len, embed_dim)
-    output = _nn.linear(output, out_proj_weight, out_proj_bias).view(tgt_len, bsz, -1)
-    return (output if batched else output.squeeze(1)), None
+    output = output.permute(2, 0, 1, 3).contiguous()
+    return output.view(bsz * tgt_len, num_heads * head_dim), None
 
 
-def _attend_with_weights(q, k, v, attn_mask, dropout_p, is_causal):
-    q = q * math.sqrt(1.0 / float(q.shape[-1]))
+def _attend_with_weights(q, k, v, attn_mask, dropout_p, is_causal, bsz, num_heads):
+    """The values attended, (L * N, E), and the weights (N, heads, L, S)."""
+    _, tgt_len, head_dim = q.shape
+    q = q * math.sqrt(1.0 / float(head_dim))
     if is_causal and attn_mask is None:
         raise AssertionError("FIXME: is_causal not implemented for need_weights")
     if attn_mask is not None:
@@ -322,4 +321,6 @@ def _attend_with_weights(q, k, v, attn_mask, dropout_p, is_causal):
     weights = scores.softmax(-1)
     if dropout_p > 0.0:
         weights = dropout(weights, p=dropout_p)
-    return torch.bmm(weights, v), weights
+    output = torch.bmm(weights, v).transpose(0, 1).contiguous()
+    output = output.view(tgt_len * bsz, num_heads * head_dim)
+    return output, weights.view(bsz, num_heads, tgt_len, k.size(1))

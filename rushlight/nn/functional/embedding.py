@@ -72,20 +72,9 @@ def embedding_bag(
             f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}"
         )
     input, offsets, per_sample_weights = _flat_bags(input, offsets, per_sample_weights)
-    if mode not in _BAG_MODES:
-        raise ValueError("mode has to be one of sum, mean or max")
-    if mode == "max":
-        if scale_grad_by_freq:
-            raise ValueError("max mode does not support scaling the gradient by the frequency")
-        if sparse:
-            raise ValueError("max mode does not support sparse weights")
+    _check_bag_mode(mode, scale_grad_by_freq, sparse, per_sample_weights)
     if max_norm is not None:
         torch.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
-    if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
-            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
-        )
     return torch.embedding_bag(
         weight,
         input,
@@ -97,6 +86,21 @@ def embedding_bag(
         include_last_offset,
         padding_idx,
     )[0]
+
+
+def _check_bag_mode(mode, scale_grad_by_freq, sparse, per_sample_weights):
+    if mode not in _BAG_MODES:
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max":
+        if scale_grad_by_freq:
+            raise ValueError("max mode does not support scaling the gradient by the frequency")
+        if sparse:
+            raise ValueError("max mode does not support sparse weights")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+        )
 
 
 def _flat_bags(input, offsets, per_sample_weights):

@@ -9,12 +9,14 @@ from .. import _reduction as _Reduction
 from ._shapes import infer_size
 
 _nn = _C._nn
+_CODES = _Reduction._CODES
 
 
 def _reduction_code(size_average, reduce, reduction):
-    if size_average is not None or reduce is not None:
-        return _Reduction.legacy_get_enum(size_average, reduce)
-    return _Reduction.get_enum(reduction)
+    if size_average is None and reduce is None:
+        code = _CODES.get(reduction)
+        return _Reduction.get_enum(reduction) if code is None else code
+    return _Reduction.legacy_get_enum(size_average, reduce)
 
 
 def _reduction_name(size_average, reduce, reduction):

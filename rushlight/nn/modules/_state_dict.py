@@ -229,12 +229,7 @@ class StateDict:
 
         load(self, state_dict)
         if strict:
-            if unexpected_keys:
-                error_msgs.insert(
-                    0, f"Unexpected key(s) in state_dict: {_quoted(unexpected_keys)}. "
-                )
-            if missing_keys:
-                error_msgs.insert(0, f"Missing key(s) in state_dict: {_quoted(missing_keys)}. ")
+            _note_strays(missing_keys, unexpected_keys, error_msgs)
         if error_msgs:
             raise RuntimeError(
                 "Error(s) in loading state_dict for {}:\n\t{}".format(
@@ -242,6 +237,13 @@ class StateDict:
                 )
             )
         return _IncompatibleKeys(missing_keys, unexpected_keys)
+
+
+def _note_strays(missing_keys, unexpected_keys, error_msgs):
+    if unexpected_keys:
+        error_msgs.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected_keys)}. ")
+    if missing_keys:
+        error_msgs.insert(0, f"Missing key(s) in state_dict: {_quoted(missing_keys)}. ")
 
 
 def _has_extra_state(module, method):

@@ -32,17 +32,6 @@ class _MaxPoolNd(Module):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
-    def _pool(self, op, input):
-        return op(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            ceil_mode=self.ceil_mode,
-            return_indices=self.return_indices,
-        )
-
     def extra_repr(self):
         return (
             f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
@@ -54,21 +43,45 @@ class MaxPool1d(_MaxPoolNd):
     """Maximum over windows of (N, C, L) or (C, L)."""
 
     def forward(self, input):
-        return self._pool(F.max_pool1d, input)
+        return F.max_pool1d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
+        )
 
 
 class MaxPool2d(_MaxPoolNd):
     """Maximum over windows of (N, C, H, W) or (C, H, W)."""
 
     def forward(self, input):
-        return self._pool(F.max_pool2d, input)
+        return F.max_pool2d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
+        )
 
 
 class MaxPool3d(_MaxPoolNd):
     """Maximum over windows of (N, C, D, H, W) or (C, D, H, W)."""
 
     def forward(self, input):
-        return self._pool(F.max_pool3d, input)
+        return F.max_pool3d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
+        )
 
 
 class _MaxUnpoolNd(Module):
@@ -164,8 +177,12 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
 
-    def _pool(self, op, input):
-        return op(
+
+class AvgPool2d(_AvgPoolWithDivisor):
+    """Average over windows of (N, C, H, W) or (C, H, W)."""
+
+    def forward(self, input):
+        return _nn.avg_pool2d(
             input,
             self.kernel_size,
             self.stride,
@@ -176,18 +193,19 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
         )
 
 
-class AvgPool2d(_AvgPoolWithDivisor):
-    """Average over windows of (N, C, H, W) or (C, H, W)."""
-
-    def forward(self, input):
-        return self._pool(_nn.avg_pool2d, input)
-
-
 class AvgPool3d(_AvgPoolWithDivisor):
     """Average over windows of (N, C, D, H, W) or (C, D, H, W)."""
 
     def forward(self, input):
-        return self._pool(_nn.avg_pool3d, input)
+        return _nn.avg_pool3d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
 
     def __setstate__(self, state):
         super().__setstate__(state)

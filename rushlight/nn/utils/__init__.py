@@ -13,6 +13,8 @@ from .convert_parameters import parameters_to_vector, vector_to_parameters  # no
 
 # Submodules and functions imported when they are first asked for.
 _LATER = {
+    "convert_conv2d_weight_memory_format": "memory_format",
+    "convert_conv3d_weight_memory_format": "memory_format",
     "fuse_conv_bn_eval": "fusion",
     "fuse_conv_bn_weights": "fusion",
     "fuse_linear_bn_eval": "fusion",
