@@ -1,6 +1,8 @@
 """``python -m rushlight``: the command line."""
 
+import sys
+
 from rushlight.cli import main
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

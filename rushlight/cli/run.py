@@ -36,7 +36,7 @@ def _run(options) -> int:
         _as_main(lambda: _run_module(options.target))
     elif os.path.isdir(options.target) or options.target.endswith((".zip", ".pyz", ".egg")):
         sys.argv = [options.target, *options.args]
-        _set_first_path(options.target)
+        _set_first_path(os.path.abspath(options.target))
         _as_main(lambda: _run_module("__main__", False))
     else:
         sys.argv = [options.target, *options.args]

@@ -1,0 +1,209 @@
+"""``rushlight run`` runs programs as python does, with torch meaning Rushlight."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+SHOW = """
+import sys
+print([sys.argv, sys.path[0], __name__, __file__, __package__, __spec__ and __spec__.name])
+print(sorted(name for name in globals() if not name.startswith("__")))
+"""
+SAME = """
+import sys
+import torch
+import torch.utils.data as direct
+from torch.utils.data import DataLoader
+import torch.utils.data._utils.collate as collate
+import rushlight
+assert torch is rushlight
+assert direct is rushlight.utils.data and direct.DataLoader is DataLoader
+for name, module in list(sys.modules.items()):
+    if name == "torch" or name.startswith("torch."):
+        ours = sys.modules["rushlight" + name[5:]]
+        assert module is ours, name
+        assert module.__name__ == module.__spec__.name == ours.__name__, name
+        assert not module.__name__.startswith("torch"), name
+assert sys.modules["torch.utils"].data is direct
+print("same")
+"""
+
+
+def python(*args, **options):
+    options.setdefault("timeout", 120)
+    return subprocess.run(
+        [sys.executable, *args], capture_output=True, text=True, check=False, **options
+    )
+
+
+def run(*args, **options):
+    return python("-m", "rushlight", "run", *args, **options)
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def write(text, name="program.py"):
+        (tmp_path / name).write_text(text)
+        return name
+
+    return write
+
+
+def test_one_module_object(program):
+    done = run(program(SAME))
+    assert (done.stdout, done.stderr, done.returncode) == ("same\n", "", 0)
+
+
+def test_without_run_torch_is_not_ours(program):
+    script = program("import rushlight, sys; print('torch' in sys.modules)")
+    assert python(script).stdout == "False\n"
+
+
+@pytest.mark.parametrize("args", [[], ["a", "--flag", "-m", "--", "--help"], ["--version"]])
+def test_looks_like_python(program, args):
+    script = program(SHOW)
+    ours, theirs = run(script, *args), python(script, *args)
+    assert (ours.stdout, ours.stderr) == (theirs.stdout, theirs.stderr)
+
+
+def test_module_looks_like_python(program):
+    program(SHOW, "shown.py")
+    for args in (["-m", "shown", "x", "-y"], ["-m", "absent_module"]):
+        ours, theirs = run(*args), python(*args)
+        assert (ours.stdout, ours.stderr) == (theirs.stdout, theirs.stderr)
+        assert ours.returncode == theirs.returncode
+
+
+def test_folder_looks_like_python(program, tmp_path):
+    (tmp_path / "app").mkdir()
+    program(SHOW, "app/__main__.py")
+    ours, theirs = run("app", "x"), python("app", "x")
+    assert (ours.stdout, ours.stderr) == (theirs.stdout, theirs.stderr)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import sys; sys.exit(3)",
+        "import sys; sys.exit('some words')",
+        "raise SystemExit",
+        "def f():\n    raise ValueError('x')\nf()",
+        "try:\n    1 / 0\nexcept Exception as e:\n    raise KeyError('k') from e",
+        "import sys\nsys.excepthook = lambda *a: print('mine', a[0].__name__, a[2].tb_lineno)\n1/0",
+        "def f(:",
+        "raise KeyboardInterrupt",
+        "import os; os._exit(5)",
+        "import atexit; atexit.register(print, 'last'); 1 / 0",
+        "import threading; threading.Thread(target=print, args=['t']).start()",
+    ],
+)
+def test_ends_like_python(program, text):
+    script = program(text)
+    ours, theirs = run(script), python(script)
+    assert (ours.stdout, ours.stderr) == (theirs.stdout, theirs.stderr)
+    assert ours.returncode == theirs.returncode
+
+
+def test_absent_script(program):
+    ours, theirs = run("absent.py"), python("absent.py")
+    assert (ours.stderr, ours.returncode) == (theirs.stderr, theirs.returncode)
+
+
+def test_absent_submodule(program):
+    done = run(program("import torch.no_such_part"))
+    assert done.returncode == 1
+    assert done.stderr.endswith("ModuleNotFoundError: No module named 'torch.no_such_part'\n")
+    assert "rushlight" not in done.stderr
+
+
+WORKERS = """
+import multiprocessing, sys
+import torch
+
+def work(results):
+    import torch.utils.data
+    results.put([torch.__name__, torch.utils.data.__name__, sys.modules["torch"].__name__])
+
+if __name__ == "__main__":
+    for method in ("fork", "spawn", "forkserver"):
+        context = multiprocessing.get_context(method)
+        results = context.Queue()
+        process = context.Process(target=work, args=(results,))
+        process.start()
+        print(method, results.get(timeout=100))
+        process.join()
+        assert process.exitcode == 0
+"""
+
+
+def test_workers_have_it_too(program):
+    done = run(program(WORKERS))
+    assert done.stderr == ""
+    expected = ["rushlight", "rushlight.utils.data", "rushlight"]
+    assert done.stdout.splitlines() == [
+        f"{method} {expected}" for method in ("fork", "spawn", "forkserver")
+    ]
+
+
+LOADER = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Squares(Dataset):
+    def __len__(self):
+        return 6
+    def __getitem__(self, index):
+        return torch.tensor(index) ** 2
+
+if __name__ == "__main__":
+    for method in ("fork", "spawn"):
+        loader = DataLoader(Squares(), 3, num_workers=1, multiprocessing_context=method)
+        print([batch.tolist() for batch in loader])
+"""
+
+
+def test_loader_workers(program):
+    done = run(program(LOADER))
+    assert done.stderr == ""
+    assert done.stdout == "[[0, 1, 4], [9, 16, 25]]\n" * 2
+
+
+PICKLE = """
+import pickle, sys
+import torch
+data = pickle.dumps([torch.ones(2), torch.nn.Parameter(torch.ones(1))])
+assert b"rushlight" not in data, data
+assert pickle.loads(data)[0].tolist() == [1.0, 1.0]
+import importlib.metadata
+assert importlib.metadata.version("torch") == torch.__version__
+open("tensors.pickle", "wb").write(data)
+print("ok")
+"""
+
+
+def test_plain_pickles_name_torch(program):
+    done = run(program(PICKLE))
+    assert (done.stdout, done.stderr) == ("ok\n", "")
+    reader = os.environ.get("RUSHLIGHT_PYTORCH")
+    if reader:
+        read = "import pickle; print(pickle.load(open('tensors.pickle', 'rb')))"
+        environment = {**os.environ, "PYTHONPATH": ""}
+        done = subprocess.run(
+            [reader, "-c", read], capture_output=True, text=True, check=False, env=environment
+        )
+        assert "tensor([1., 1.])" in done.stdout
+
+
+def test_version_and_help():
+    done = python("-m", "rushlight", "--version")
+    assert done.stdout.startswith("rushlight ")
+    assert done.returncode == 0
+    done = python("-m", "rushlight")
+    assert done.returncode == 2
+    assert "run a program with torch meaning Rushlight" in done.stderr
+    assert python("-m", "rushlight", "fly").returncode == 2
+    assert "a script, a folder or zip" in python("-m", "rushlight", "run", "--help").stdout
