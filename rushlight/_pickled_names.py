@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 
-import rushlight as torch
-
-from . import _weights_only_unpickler, storage
+from . import _utils, _weights_only_unpickler, storage
 
 _PYTORCH_MODULES = {
     "UntypedStorage": "torch.storage",
@@ -56,60 +54,91 @@ def _rename_globals(data: bytes, named: set | None) -> bytes:
     return b"".join(parts) + data[last:]
 
 
+class _NamedElsewhere(Exception):
+    """Raised while pickling: an object says it lives in torch, which need not be importable."""
+
+
 def _name_in_module(obj) -> tuple[str, str] | None:
     if isinstance(obj, type) or hasattr(obj, "__qualname__"):
-        return getattr(obj, "__module__", ""), obj.__qualname__
-    if isinstance(obj, torch.dtype):
+        return getattr(obj, "__module__", None) or "", obj.__qualname__
+    if isinstance(obj, _utils.named_types()):
         return type(obj).__module__, str(obj).rpartition(".")[2]
     return None
 
 
 def pickled(obj, pickle_module, protocol: int, persistent_id) -> bytes:
     """The pickle of ``obj`` as PyTorch would name things in it."""
-    buffer = io.BytesIO()
-    if pickle_module is pickle and protocol >= 4:
-        _framed_pickler()(buffer, protocol, persistent_id).dump(obj)
-        return buffer.getvalue()
-    named: set | None = None
-    if pickle_module is pickle:
-        named = set()
-
-        class Pickler(pickle.Pickler):
-            def reducer_override(self, obj):
-                if (name := _name_in_module(obj)) is not None:
-                    named.add(name)
-                return NotImplemented
-
-    else:
-
-        class Pickler(pickle_module.Pickler):
+    if pickle_module is not pickle:
+        return _pickled_by(pickle_module, obj, protocol, persistent_id)
+    if protocol < 4:
+        try:
+            return _pickled_in_c(obj, protocol, persistent_id)
+        except _NamedElsewhere:
             pass
+    buffer = io.BytesIO()
+    _naming_pickler()(buffer, protocol, persistent_id).dump(obj)
+    return buffer.getvalue()
+
+
+def _pickled_by(pickle_module, obj, protocol: int, persistent_id) -> bytes:
+    class Pickler(pickle_module.Pickler):
+        pass
 
     Pickler.persistent_id = lambda self, obj: persistent_id(obj)
+    buffer = io.BytesIO()
     Pickler(buffer, protocol=protocol).dump(obj)
     data = buffer.getvalue()
-    return _rename_globals(data, named) if protocol < 4 else data
+    return _rename_globals(data, None) if protocol < 4 else data
 
 
-def _framed_pickler():
+def _pickled_in_c(obj, protocol: int, persistent_id) -> bytes:
+    named: set = set()
+    foreign = not _utils.torch_is_ours()
+
+    class Pickler(pickle.Pickler):
+        def reducer_override(self, obj):
+            if (name := _name_in_module(obj)) is not None:
+                if foreign and name[0].partition(".")[0] == "torch":
+                    raise _NamedElsewhere
+                named.add(name)
+            elif foreign and type(obj).__module__ == "torch":
+                raise _NamedElsewhere
+            return NotImplemented
+
+    Pickler.persistent_id = lambda self, obj: persistent_id(obj)
+    buffer = io.BytesIO()
+    Pickler(buffer, protocol=protocol).dump(obj)
+    return _rename_globals(buffer.getvalue(), named)
+
+
+def _naming_pickler():
+    import copyreg
+
     class Pickler(pickle._Pickler):
-        # Names in protocol 4 are ordinary strings, so they are changed as they are written.
+        # Slower than C, but it changes names as it writes them and imports nothing to check.
         def __init__(self, file, protocol, persistent_id):
             super().__init__(file, protocol=protocol)
             self.persistent_id = persistent_id
+            ours = _utils.named_types()
+            self.dispatch_table = {
+                kind: reduce for kind, reduce in copyreg.dispatch_table.items() if kind not in ours
+            }
 
         def save_global(self, obj, name=None):
             name = name or getattr(obj, "__qualname__", None) or obj.__name__
-            module = pickle.whichmodule(obj, name)
-            if not module.startswith("rushlight"):
+            module = getattr(obj, "__module__", None) or ""
+            if module.partition(".")[0] not in ("rushlight", "torch"):
                 return super().save_global(obj, name)
-            self.save(pytorch_module(module, name))
-            self.save(name)
-            self.write(pickle.STACK_GLOBAL)
+            module = pytorch_module(module, name)
+            if self.proto >= 4:
+                self.save(module)
+                self.save(name)
+                self.write(pickle.STACK_GLOBAL)
+            else:
+                self.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
             self.memoize(obj)
 
-        dispatch = dict(pickle._Pickler.dispatch)
-        dispatch[type(_framed_pickler)] = save_global
+        dispatch = {**pickle._Pickler.dispatch, type(_naming_pickler): save_global}
 
     return Pickler
 

@@ -249,6 +249,12 @@ def is_shared(self):
     return self.untyped_storage().is_shared()
 
 
+def share_memory_(self):
+    """Moves this tensor's storage to memory that processes forked from now on share."""
+    self.untyped_storage().share_memory_()
+    return self
+
+
 _ALWAYS = (
     __repr__, __format__, __deepcopy__, __reduce_ex__, _reduce_ex_internal, __setstate__,
     __dir__, _typed_storage,
@@ -256,6 +262,7 @@ _ALWAYS = (
 _MISSING = (
     backward, storage_type, norm, split, unflatten, unique, unique_consecutive, stft, istft,
     module_load, __reversed__, __contains__, __iter__, is_shared,
+    share_memory_,
 )  # fmt: skip
 
 
@@ -269,6 +276,7 @@ def attach(tensor_type: type) -> None:
     if not hasattr(tensor_type, "storage"):
         tensor_type.storage = storage_
     tensor_type.__array_priority__ = 1000  # numpy leaves mixed operators to us
+    _utils.register_pickling()
 
 
 def __getattr__(name: str):

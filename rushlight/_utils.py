@@ -126,6 +126,51 @@ def _set_obj_state(obj, state):
     return obj
 
 
+def torch_is_ours() -> bool:
+    """Whether the module ``torch`` of this process is this package."""
+    import sys
+
+    return sys.modules.get("torch") is sys.modules[__package__]
+
+
+def named_types() -> tuple:
+    """The types whose objects are written by name or from their text, not their state."""
+    return (torch.dtype, torch.layout, torch.memory_format, torch.Size, torch.device)
+
+
+def _named(name: str):
+    """The dtype, layout or memory format of that name."""
+    return getattr(torch, name)
+
+
+def _size(items: tuple):
+    return torch.Size(items)
+
+
+def _device(text: str):
+    return torch.device(text)
+
+
+def _reduce_named(obj):
+    # These types say they live in torch; where that is another package, or none, names would
+    # not be found again.
+    if torch_is_ours():
+        return obj.__reduce__()
+    if isinstance(obj, torch.Size):
+        return _size, (tuple(obj),)
+    if isinstance(obj, torch.device):
+        return _device, (str(obj),)
+    return _named, (str(obj).rpartition(".")[2],)
+
+
+def register_pickling() -> None:
+    """Lets plain pickles carry dtypes, sizes and devices."""
+    import copyreg
+
+    for kind in named_types():
+        copyreg.pickle(kind, _reduce_named)
+
+
 REBUILD_FUNCTIONS = (
     _rebuild_tensor,
     _rebuild_tensor_v2,

@@ -120,7 +120,7 @@ class StorageTable:
                 "Cannot save multiple tensors or storages that "
                 "view the same data as different types"
             )
-        identity = untyped._cdata
+        identity = id(untyped)  # kept in `storages`, so no other object gets it
         key = str(identity if self._key_is_address else len(self._keys))
         key = self._keys.setdefault(identity, key)
         self.storages[key] = (untyped, dtype)

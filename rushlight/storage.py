@@ -106,9 +106,9 @@ def _untyped_repr(self):
 def _untyped_deepcopy(self, memo):
     # Aliasing tensors in one deepcopy must go on sharing one storage.
     copies = memo.setdefault("torch", {})
-    if self._cdata not in copies:
-        copies[self._cdata] = self.clone()
-    return copies[self._cdata]
+    if id(self) not in copies:
+        copies[id(self)] = (self.clone(), self)
+    return copies[id(self)][0]
 
 
 def _untyped_clone(self):
@@ -132,6 +132,87 @@ def _untyped_byteswap(self, dtype):
         view[:] = swapped
 
 
+def _untyped_getitem(self, index):
+    view = raw_view(self)
+    if not isinstance(index, slice):
+        return view[index]
+    start, stop, step = index.indices(len(view))
+    if step != 1:
+        raise RuntimeError(
+            f"Trying to slice with a step of {step}, but only a step of 1 is supported"
+        )
+    return type(self)._from_memory(view[start : max(start, stop)])
+
+
+def _untyped_setitem(self, index, value):
+    view = raw_view(self)
+    if isinstance(index, slice):
+        view[index] = bytes([value]) * len(range(*index.indices(len(view))))
+    else:
+        view[index] = value
+
+
+def _untyped_fill_(self, value: int):
+    """Sets every byte to ``value``."""
+    raw_view(self)[:] = bytes([value]) * self.nbytes()
+    return self
+
+
+def _untyped_copy_(self, source, non_blocking=None):
+    """Copies the bytes of another storage of the same size."""
+    source = getattr(source, "_untyped_storage", source)
+    if source.nbytes() != self.nbytes():
+        raise RuntimeError(
+            f"size does not match, self was {self.nbytes()} bytes but src was "
+            f"{source.nbytes()} bytes"
+        )
+    if self.device.type == "cpu" and source.device.type == "cpu":
+        raw_view(self)[:] = raw_view(source)
+    return self
+
+
+def _untyped_to(self, *, device, non_blocking=False):
+    """A copy on ``device``, or this storage when it is there already."""
+    device = torch.device(device)
+    if device.type == self.device.type:
+        return self
+    return type(self)(self.nbytes(), device=device)
+
+
+def _untyped_from_file(filename, shared: bool = False, nbytes: int = 0):
+    """A storage over the first ``nbytes`` of a file; with ``shared``, writes reach the file."""
+    import mmap
+    import os
+
+    with open(filename, "r+b" if shared else "rb") as file:
+        if shared and os.fstat(file.fileno()).st_size < nbytes:
+            file.truncate(nbytes)
+        access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+        return torch.UntypedStorage._from_memory(mmap.mmap(file.fileno(), nbytes, access=access))
+
+
+_shared: dict = {}  # address -> weak reference to the shared memory there
+
+
+def _untyped_is_shared(self) -> bool:
+    """Whether forked processes share the memory."""
+    reference = _shared.get(self.data_ptr())
+    return reference is not None and reference() is not None
+
+
+def _untyped_share_memory_(self):
+    """Moves the bytes to memory that processes forked from now on share."""
+    if self.nbytes() and not self.is_shared():
+        import mmap
+        import weakref
+
+        memory = mmap.mmap(-1, self.nbytes())
+        memory[:] = raw_view(self)
+        self._replace(type(self)._from_memory(memory))
+        _shared[self.data_ptr()] = weakref.ref(memory)
+    return self
+
+
 _UNTYPED_ALWAYS = {
     "__repr__": _untyped_repr,
     "__str__": _untyped_repr,
@@ -150,7 +231,15 @@ _UNTYPED_MISSING = {
     "element_size": lambda self: 1,
     "cpu": lambda self: self if self.device.type == "cpu" else self.to(device="cpu"),
     "is_cuda": property(lambda self: False),
-    "is_shared": lambda self: False,
+    "__getitem__": _untyped_getitem,
+    "__setitem__": _untyped_setitem,
+    "_cdata": property(id),
+    "fill_": _untyped_fill_,
+    "copy_": _untyped_copy_,
+    "to": _untyped_to,
+    "from_file": staticmethod(_untyped_from_file),
+    "is_shared": _untyped_is_shared,
+    "share_memory_": _untyped_share_memory_,
     "is_pinned": lambda self, device=None: False,
     "is_sparse": False,
 }
@@ -161,7 +250,7 @@ def attach(untyped_storage: type) -> None:
     for name, method in _UNTYPED_ALWAYS.items():
         setattr(untyped_storage, name, method)
     for name, method in _UNTYPED_MISSING.items():
-        if name not in untyped_storage.__dict__:
+        if not hasattr(untyped_storage, name):
             setattr(untyped_storage, name, method)
 
 
