@@ -2,9 +2,9 @@
 #include "kernels/convolution.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "base/parallel.h"
+#include "kernels/half_copies.h"
 #include "kernels/levels/convolution_level.h"
 #include "kernels/levels/gemm_level.h"
 #include "kernels/scratch.h"
@@ -335,38 +335,6 @@ template <class T> void backward_bias(const Convolution& c, T* grad_bias, const 
   });
 }
 
-// A half tensor as floats, or the room for one that will be rounded back.
-class Floats {
- public:
-  Floats(DType dtype, const void* from, int64_t n) : data_(size_t(n)) {
-    parallel_for(0, n, 65536, [&](int64_t begin, int64_t end) {
-      if (dtype == DType::Half) {
-        const Half* h = static_cast<const Half*>(from);
-        for (int64_t i = begin; i < end; ++i) data_[size_t(i)] = to_float(h[i]);
-      } else {
-        const BFloat16* h = static_cast<const BFloat16*>(from);
-        for (int64_t i = begin; i < end; ++i) data_[size_t(i)] = to_float(h[i]);
-      }
-    });
-  }
-  explicit Floats(int64_t n) : data_(size_t(n)) {}
-  void round(DType dtype, void* to) const {
-    parallel_for(0, int64_t(data_.size()), 65536, [&](int64_t begin, int64_t end) {
-      if (dtype == DType::Half) {
-        Half* h = static_cast<Half*>(to);
-        for (int64_t i = begin; i < end; ++i) h[i] = to_half(data_[size_t(i)]);
-      } else {
-        BFloat16* h = static_cast<BFloat16*>(to);
-        for (int64_t i = begin; i < end; ++i) h[i] = to_bfloat16(data_[size_t(i)]);
-      }
-    });
-  }
-  float* data() { return data_.data(); }
-
- private:
-  std::vector<float> data_;
-};
-
 int64_t input_count(const Convolution& c) { return c.batch * c.in_channels * c.in_size(); }
 int64_t output_count(const Convolution& c) { return c.batch * c.out_channels * c.out_size(); }
 int64_t weight_count(const Convolution& c) { return c.out_channels * c.group_in() * c.taps(); }
@@ -416,8 +384,8 @@ void conv_forward(DType dtype, const Convolution& c, void* output, const void* i
     run_forward(c, static_cast<double*>(output), static_cast<const double*>(input),
                 static_cast<const double*>(weight), static_cast<const double*>(bias), relu);
   } else {
-    Floats x(dtype, input, input_count(c)), w(dtype, weight, weight_count(c));
-    Floats b(dtype, bias, bias ? c.out_channels : 0), y(output_count(c));
+    FloatCopy x(dtype, input, input_count(c)), w(dtype, weight, weight_count(c));
+    FloatCopy b(dtype, bias, bias ? c.out_channels : 0), y(output_count(c));
     run_forward<float>(c, y.data(), x.data(), w.data(), bias ? b.data() : nullptr, relu);
     y.round(dtype, output);
   }
@@ -433,8 +401,8 @@ void conv_backward_input(DType dtype, const Convolution& c, void* grad_input,
                        static_cast<const double*>(grad_output),
                        static_cast<const double*>(weight));
   } else {
-    Floats g(dtype, grad_output, output_count(c)), w(dtype, weight, weight_count(c));
-    Floats x(input_count(c));
+    FloatCopy g(dtype, grad_output, output_count(c)), w(dtype, weight, weight_count(c));
+    FloatCopy x(input_count(c));
     run_backward_input<float>(c, x.data(), g.data(), w.data());
     x.round(dtype, grad_input);
   }
@@ -450,8 +418,8 @@ void conv_backward_weight(DType dtype, const Convolution& c, void* grad_weight,
                         static_cast<const double*>(grad_output),
                         static_cast<const double*>(input));
   } else {
-    Floats g(dtype, grad_output, output_count(c)), x(dtype, input, input_count(c));
-    Floats w(weight_count(c));
+    FloatCopy g(dtype, grad_output, output_count(c)), x(dtype, input, input_count(c));
+    FloatCopy w(weight_count(c));
     run_backward_weight<float>(c, w.data(), g.data(), x.data());
     w.round(dtype, grad_weight);
   }
@@ -464,7 +432,7 @@ void conv_backward_bias(DType dtype, const Convolution& c, void* grad_bias,
   } else if (dtype == DType::Double) {
     backward_bias(c, static_cast<double*>(grad_bias), static_cast<const double*>(grad_output));
   } else {
-    Floats g(dtype, grad_output, output_count(c)), b(c.out_channels);
+    FloatCopy g(dtype, grad_output, output_count(c)), b(c.out_channels);
     backward_bias<float>(c, b.data(), g.data());
     b.round(dtype, grad_bias);
   }
