@@ -75,7 +75,7 @@ template <class T> struct Vec {
   }
   RL_INLINE void store(char* p) const { __builtin_memcpy(p, &raw, kVectorBytes); }
   static Vec load_part(const char* p, int64_t n);  // lanes from n on are zero
-  void store_part(char* p, int64_t n) const;
+  void store_part(char* p, int64_t n) const;       // n < size
 
   RL_INLINE Bits bits() const { return (Bits)raw; }
   static RL_INLINE Vec of_bits(Bits b) { return Vec((Raw)b); }

@@ -1,0 +1,194 @@
+// Dense folds of float and double, once per vector level.
+#include "kernels/functors/vector_math.h"
+#include "kernels/reduce_level.h"
+
+namespace rl::kernels::RL_LEVEL_NAMESPACE {
+namespace {
+
+template <class V> RL_INLINE V larger(V a, V b) { return select((a > b) | isnan(a), a, b); }
+template <class V> RL_INLINE V smaller(V a, V b) { return select((a < b) | isnan(a), a, b); }
+
+// How a fold takes an element in, and joins two accumulators.
+template <Fold fold, class V> RL_INLINE V take(V sum, V x, V p) {
+  if constexpr (fold == Fold::Sum) return sum + x;
+  if constexpr (fold == Fold::SumSquares) return fma(x, x, sum);
+  if constexpr (fold == Fold::SumAbs) return sum + abs(x);
+  if constexpr (fold == Fold::Prod) return sum * x;
+  if constexpr (fold == Fold::Max) return larger(sum, x);
+  if constexpr (fold == Fold::Min) return smaller(sum, x);
+  if constexpr (fold == Fold::MaxAbs) return larger(sum, abs(x));
+  if constexpr (fold == Fold::MinAbs) return smaller(sum, abs(x));
+  if constexpr (fold == Fold::SumExp) return sum + exp(x - p);
+  if constexpr (fold == Fold::SquaredDeviation) return fma(x - p, x - p, sum);
+}
+template <Fold fold, class V> RL_INLINE V join(V a, V b) {
+  if constexpr (fold == Fold::Prod) return a * b;
+  else if constexpr (fold == Fold::Max || fold == Fold::MaxAbs) return larger(a, b);
+  else if constexpr (fold == Fold::Min || fold == Fold::MinAbs) return smaller(a, b);
+  else return a + b;
+}
+template <Fold fold, class T> RL_INLINE T neutral() {
+  if constexpr (fold == Fold::Prod) return T(1);
+  else if constexpr (fold == Fold::Max) return -T(__builtin_inf());
+  else if constexpr (fold == Fold::Min || fold == Fold::MinAbs) return T(__builtin_inf());
+  else return T(0);
+}
+template <Fold fold, class T> RL_INLINE T across(Vec<T> v) {
+  constexpr int size = Vec<T>::size;
+  T lanes[size];
+  v.store((char*)lanes);
+  for (int width = size / 2; width > 0; width /= 2) {  // pairwise
+    for (int i = 0; i < width; ++i) {
+      const T a = lanes[i], b = lanes[i + width];
+      if constexpr (fold == Fold::Prod) lanes[i] = a * b;
+      else if constexpr (fold == Fold::Max || fold == Fold::MaxAbs)
+        lanes[i] = a > b || a != a ? a : b;
+      else if constexpr (fold == Fold::Min || fold == Fold::MinAbs)
+        lanes[i] = a < b || a != a ? a : b;
+      else lanes[i] = a + b;
+    }
+  }
+  return lanes[0];
+}
+
+// Up to kBlock elements go into four registers; larger inputs are halved, which keeps the error
+// of sums small.
+constexpr int64_t kBlock = 2048;
+
+template <Fold fold, class T> Vec<T> fold_block(const T* in, int64_t n, Vec<T> p) {
+  using V = Vec<T>;
+  V a(neutral<fold, T>()), b = a, c = a, d = a;
+  for (; n >= 4 * V::size; n -= 4 * V::size, in += 4 * V::size) {
+    a = take<fold>(a, V::load((const char*)in), p);
+    b = take<fold>(b, V::load((const char*)(in + V::size)), p);
+    c = take<fold>(c, V::load((const char*)(in + 2 * V::size)), p);
+    d = take<fold>(d, V::load((const char*)(in + 3 * V::size)), p);
+  }
+  for (; n >= V::size; n -= V::size, in += V::size) {
+    a = take<fold>(a, V::load((const char*)in), p);
+  }
+  if (n > 0) {
+    T rest[V::size], valid[V::size];
+    for (int i = 0; i < V::size; ++i) {
+      rest[i] = i < n ? in[i] : T(0);
+      valid[i] = T(i < n);
+    }
+    const V taken = take<fold>(b, V::load((const char*)rest), p);
+    b = select(V::load((const char*)valid) != V(T(0)), taken, b);
+  }
+  return join<fold>(join<fold>(a, b), join<fold>(c, d));
+}
+template <Fold fold, class T> Vec<T> fold_pairwise(const T* in, int64_t n, Vec<T> p) {
+  if (n <= kBlock) return fold_block<fold, T>(in, n, p);
+  const int64_t half = (n / 2 + kBlock - 1) / kBlock * kBlock;
+  return join<fold>(fold_pairwise<fold, T>(in, half, p),
+                    fold_pairwise<fold, T>(in + half, n - half, p));
+}
+template <Fold fold, class T> void fold_row(T* out, const T* in, int64_t n, T p) {
+  const T r = across<fold, T>(fold_pairwise<fold, T>(in, n, Vec<T>(p)));
+  Vec<T> both = join<fold>(Vec<T>(*out), Vec<T>(r));
+  *out = both.raw[0];
+}
+
+// Columns: four rows at a time go into a buffer of sums, whose blocks are joined to the result.
+constexpr int64_t kColumns = 1024;
+constexpr int64_t kRows = 256;
+
+template <Fold fold, class T>
+void fold_column_block(T* sums, const char* in, int64_t rows, int64_t row_stride, int64_t columns,
+                       const T* shifts, T p) {
+  using V = Vec<T>;
+  int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const char* x = in + r * row_stride;
+    for (int64_t j = 0; j < columns; j += V::size) {
+      const int64_t left = columns - j, at = j * int64_t(sizeof(T));
+      const auto load = [&](const char* q) {
+        return left >= V::size ? V::load(q) : V::load_part(q, left);
+      };
+      const V shift = shifts ? load((const char*)(shifts + j)) : V(p);
+      V a = V::load((const char*)(sums + j));
+      a = take<fold>(a, load(x + at), shift);
+      a = take<fold>(a, load(x + row_stride + at), shift);
+      a = take<fold>(a, load(x + 2 * row_stride + at), shift);
+      a = take<fold>(a, load(x + 3 * row_stride + at), shift);
+      a.store((char*)(sums + j));
+    }
+  }
+  for (; r < rows; ++r) {
+    const char* x = in + r * row_stride;
+    for (int64_t j = 0; j < columns; j += V::size) {
+      const int64_t left = columns - j < V::size ? columns - j : V::size;
+      const V shift = shifts ? V::load_part((const char*)(shifts + j), left) : V(p);
+      const V v = V::load_part(x + j * int64_t(sizeof(T)), left);
+      take<fold>(V::load((const char*)(sums + j)), v, shift).store((char*)(sums + j));
+    }
+  }
+}
+template <Fold fold, class T>
+void fold_columns(T* out, const T* in, int64_t rows, int64_t row_stride, int64_t columns,
+                  const T* shifts, T p) {
+  using V = Vec<T>;
+  alignas(64) T sums[kColumns + V::size];
+  for (int64_t j = 0; j < columns; j += kColumns) {
+    const int64_t width = columns - j < kColumns ? columns - j : kColumns;
+    for (int64_t r = 0; r < rows; r += kRows) {
+      const int64_t height = rows - r < kRows ? rows - r : kRows;
+      for (int64_t k = 0; k < width; k += V::size) V(neutral<fold, T>()).store((char*)(sums + k));
+      fold_column_block<fold, T>(sums, (const char*)(in + j) + r * row_stride, height, row_stride,
+                                 width, shifts ? shifts + j : nullptr, p);
+      for (int64_t k = 0; k < width; k += V::size) {
+        const int64_t left = width - k < V::size ? width - k : V::size;
+        char* to = (char*)(out + j + k);
+        const V more = V::load((const char*)(sums + k));
+        if (left == V::size) join<fold>(V::load(to), more).store(to);
+        else join<fold>(V::load_part(to, left), more).store_part(to, left);
+      }
+    }
+  }
+}
+
+#define RL_FOLDS(_)                                                                      \
+  _(Sum) _(SumSquares) _(SumAbs) _(Prod) _(Max) _(Min) _(MaxAbs) _(MinAbs) _(SumExp)     \
+  _(SquaredDeviation)
+
+template <class T> void row(Fold fold, T* out, const T* in, int64_t n, T p) {
+  switch (fold) {
+#define RL_CASE(F) case Fold::F: return fold_row<Fold::F, T>(out, in, n, p);
+    RL_FOLDS(RL_CASE)
+#undef RL_CASE
+    default: __builtin_unreachable();
+  }
+}
+template <class T>
+void columns(Fold fold, T* out, const T* in, int64_t rows, int64_t row_stride, int64_t columns,
+             const T* shifts, T p) {
+  switch (fold) {
+#define RL_CASE(F) \
+  case Fold::F: return fold_columns<Fold::F, T>(out, in, rows, row_stride, columns, shifts, p);
+    RL_FOLDS(RL_CASE)
+#undef RL_CASE
+    default: __builtin_unreachable();
+  }
+}
+
+template <class T> int64_t find(const T* in, int64_t n, T value) {
+  using V = Vec<T>;
+  const bool nan = value != value;
+  const V v(value);
+  int64_t i = 0;
+  for (; i + V::size <= n; i += V::size) {
+    const V x = V::load((const char*)(in + i));
+    if (any(nan ? isnan(x) : x == v)) break;
+  }
+  while (i < n && !(nan ? in[i] != in[i] : in[i] == value)) ++i;
+  return i;
+}
+
+}  // namespace
+
+extern const DenseFolds dense_folds;
+constinit const DenseFolds dense_folds = {&row<float>,     &row<double>,  &columns<float>,
+                                          &columns<double>, &find<float>, &find<double>};
+
+}  // namespace rl::kernels::RL_LEVEL_NAMESPACE

@@ -1,0 +1,360 @@
+// Reductions over all element types: tiles of the accumulator's type, folded by vector code.
+#include "kernels/reduce.h"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <limits>
+
+#include "base/level.h"
+#include "kernels/cast.h"
+#include "kernels/reduce_level.h"
+
+namespace rl::kernels {
+namespace {
+
+const DenseFolds& folds() {
+#if defined(__x86_64__)
+  const Level level = cpu_level();
+  if (level == Level::Avx512) return level2::dense_folds;
+  if (level == Level::Avx2) return level1::dense_folds;
+#endif
+  return level0::dense_folds;
+}
+
+constexpr int64_t kTile = 1024;  // elements
+
+// The accumulators without vector code: int64 and complex.
+template <class T> T take(Fold fold, T sum, T x) {
+  if constexpr (std::is_same_v<T, int64_t>) {
+    const uint64_t s = uint64_t(sum), u = uint64_t(x);
+    const int64_t a = int64_t(x < 0 ? 0 - u : u);
+    switch (fold) {
+      case Fold::Prod: return int64_t(s * u);
+      case Fold::SumSquares: return int64_t(s + u * u);
+      case Fold::SumAbs: return int64_t(s + uint64_t(a));
+      case Fold::Max: return std::max(sum, x);
+      case Fold::Min: return std::min(sum, x);
+      case Fold::MaxAbs: return std::max(sum, a);
+      case Fold::MinAbs: return std::min(sum, a);
+      default: return int64_t(s + u);
+    }
+  } else {
+    if (fold != Fold::Prod) return sum + x;
+    return T(sum.real() * x.real() - sum.imag() * x.imag(),
+             sum.real() * x.imag() + sum.imag() * x.real());
+  }
+}
+template <class T> T fold_plain(Fold fold, T sum, const T* in, int64_t n) {
+  if (fold == Fold::Sum || fold == Fold::CountNonzero) {
+    if (n > 64 && !std::is_same_v<T, int64_t>) {  // pairwise
+      return fold_plain(fold, sum, in, n / 2) + fold_plain(fold, T(0), in + n / 2, n - n / 2);
+    }
+    T s(0);
+    for (int64_t i = 0; i < n; ++i) s = take(Fold::Sum, s, in[i]);
+    return take(Fold::Sum, sum, s);
+  }
+  for (int64_t i = 0; i < n; ++i) sum = take(fold, sum, in[i]);
+  return sum;
+}
+template <class T> void power_of(T* x, int64_t n, double p) {
+  for (int64_t i = 0; i < n; ++i) x[i] = std::pow(std::abs(x[i]), T(p));
+}
+
+// Folds n dense elements of the accumulator's type into *out.
+void fold_dense(Fold fold, DType type, char* out, const char* in, int64_t n, double p) {
+  switch (type) {
+    case DType::Float: return folds().row_float(fold, (float*)out, (const float*)in, n, float(p));
+    case DType::Double: return folds().row_double(fold, (double*)out, (const double*)in, n, p);
+    default: break;
+  }
+  const auto plain = [&](auto* none) {
+    using T = pointee<decltype(none)>;
+    T* const sum = (T*)out;
+    *sum = fold_plain<T>(fold, *sum, (const T*)in, n);
+  };
+  if (type == DType::Int64) plain((int64_t*)nullptr);
+  else if (type == DType::ComplexFloat) plain((std::complex<float>*)nullptr);
+  else plain((std::complex<double>*)nullptr);
+}
+
+// Elements brought into the accumulator's type; counts take them as 0 and 1.
+struct Loader {
+  Fold fold;
+  DType type;
+  DType accumulator;
+  double p;
+  Cast to_bool, convert;
+  Loader(Fold f, DType t, double power)
+      : fold(f), type(t), accumulator(accumulator_of(f, t)), p(power),
+        to_bool(f == Fold::CountNonzero ? cast(t, DType::Bool) : nullptr),
+        convert(cast(to_bool ? DType::Bool : t, accumulator)) {}
+  bool direct(int64_t stride) const {
+    return type == accumulator && !to_bool && fold != Fold::SumPowers &&
+           stride == item_size(type);
+  }
+  void load(char* tile, const char* in, int64_t n, int64_t stride) const {
+    const int64_t size = item_size(accumulator);
+    if (to_bool) {
+      char bytes[kTile];
+      to_bool(bytes, 1, in, stride, n);
+      convert(tile, size, bytes, 1, n);
+      return;
+    }
+    convert(tile, size, in, stride, n);
+    if (fold == Fold::SumPowers) {
+      if (accumulator == DType::Float) power_of((float*)tile, n, p);
+      else if (accumulator == DType::Double) power_of((double*)tile, n, p);
+    }
+  }
+  Fold folded() const { return fold == Fold::SumPowers ? Fold::Sum : fold; }
+};
+
+template <class T> T begin_of(Fold fold) {
+  constexpr bool real = !std::is_same_v<T, std::complex<float>> &&
+                        !std::is_same_v<T, std::complex<double>>;
+  if (fold == Fold::Prod) return T(1);
+  if constexpr (real) {
+    using L = std::numeric_limits<T>;
+    if (fold == Fold::Max) return L::has_infinity ? -L::infinity() : L::lowest();
+    if (fold == Fold::Min || fold == Fold::MinAbs) {
+      return L::has_infinity ? L::infinity() : L::max();
+    }
+  }
+  return T(0);
+}
+template <class F> void by_accumulator(DType type, F&& f) {
+  switch (type) {
+    case DType::Float: return f((float*)nullptr);
+    case DType::Double: return f((double*)nullptr);
+    case DType::Int64: return f((int64_t*)nullptr);
+    case DType::ComplexFloat: return f((std::complex<float>*)nullptr);
+    default: return f((std::complex<double>*)nullptr);
+  }
+}
+// The fold that joins accumulators: sums add, and extrema of absolutes are not taken twice.
+Fold joining(Fold fold) {
+  switch (fold) {
+    case Fold::Prod: case Fold::Max: case Fold::Min: return fold;
+    case Fold::MaxAbs: return Fold::Max;
+    case Fold::MinAbs: return Fold::Min;
+    default: return Fold::Sum;
+  }
+}
+
+// Folds rows of the accumulator's type into a dense row of accumulators.
+void fold_dense_columns(Fold fold, DType type, char* out, const char* in, int64_t rows,
+                        int64_t row_stride, int64_t columns, double p) {
+  if (type == DType::Float) {
+    return folds().columns_float(fold, (float*)out, (const float*)in, rows, row_stride, columns,
+                                 nullptr, float(p));
+  }
+  if (type == DType::Double) {
+    return folds().columns_double(fold, (double*)out, (const double*)in, rows, row_stride,
+                                  columns, nullptr, p);
+  }
+  by_accumulator(type, [&](auto* none) {
+    using T = pointee<decltype(none)>;
+    if constexpr (!std::is_floating_point_v<T>) {
+      T* const sums = (T*)out;
+      for (int64_t r = 0; r < rows; ++r) {
+        const T* x = (const T*)(in + r * row_stride);
+        for (int64_t j = 0; j < columns; ++j) sums[j] = take(fold, sums[j], x[j]);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void fold_begin(Fold fold, DType accumulator, char* out, int64_t n) {
+  by_accumulator(accumulator, [&](auto* none) {
+    using T = pointee<decltype(none)>;
+    std::fill_n((T*)out, n, begin_of<T>(fold));
+  });
+}
+
+void fold_rows(Fold fold, DType t, char* out, const char* in, int64_t rows, int64_t row_stride,
+               int64_t n, int64_t stride, double p) {
+  const Loader loader(fold, t, p);
+  const int64_t size = item_size(loader.accumulator);
+  alignas(64) char tile[kTile * 16];
+  for (int64_t i = 0; i < rows; ++i, in += row_stride, out += size) {
+    if (loader.direct(stride)) {
+      fold_dense(fold, t, out, in, n, p);
+      continue;
+    }
+    for (int64_t k = 0; k < n; k += kTile) {
+      const int64_t count = std::min(kTile, n - k);
+      loader.load(tile, in + k * stride, count, stride);
+      fold_dense(loader.folded(), loader.accumulator, out, tile, count, p);
+    }
+  }
+}
+
+void fold_columns(Fold fold, DType t, char* out, const char* in, int64_t rows, int64_t row_stride,
+                  int64_t columns, int64_t stride, double p) {
+  const Loader loader(fold, t, p);
+  if (loader.direct(stride)) {
+    return fold_dense_columns(fold, t, out, in, rows, row_stride, columns, p);
+  }
+  const int64_t size = item_size(loader.accumulator);
+  constexpr int64_t kHeight = 64, kWidth = 256;  // a tile of rows, so that sums stay pairwise
+  alignas(64) char tile[kHeight * kWidth * 16];
+  for (int64_t j = 0; j < columns; j += kWidth) {
+    const int64_t width = std::min(kWidth, columns - j);
+    for (int64_t r = 0; r < rows; r += kHeight) {
+      const int64_t height = std::min(kHeight, rows - r);
+      for (int64_t k = 0; k < height; ++k) {
+        loader.load(tile + k * width * size, in + (r + k) * row_stride + j * stride, width, stride);
+      }
+      fold_dense_columns(loader.folded(), loader.accumulator, out + j * size, tile, height,
+                         width * size, width, p);
+    }
+  }
+}
+
+void fold_merge(Fold fold, DType accumulator, char* out, const char* other, int64_t n) {
+  fold_dense_columns(joining(fold), accumulator, out, other, 1, 0, n, 0);
+}
+
+namespace {
+
+template <class T> auto comparable(T v) {
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) return to_float(v);
+  else return v;
+}
+template <class T> bool beats(bool largest, T a, T b) {  // a over an earlier b
+  if (b != b) return false;
+  return a != a || (largest ? a > b : a < b);
+}
+template <class F> void by_real_type(DType t, F&& f) {
+  dispatch(t, [&](auto* none) {
+    using T = pointee<decltype(none)>;
+    if constexpr (!std::is_same_v<T, std::complex<float>> &&
+                  !std::is_same_v<T, std::complex<double>>) {
+      f(none);
+    }
+  });
+}
+template <class T> T load(const char* p) {
+  T v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+}  // namespace
+
+int64_t arg_extreme(DType t, bool largest, const char* in, int64_t n, int64_t stride) {
+  if ((t == DType::Float || t == DType::Double) && stride == item_size(t) && n >= 16) {
+    const Fold fold = largest ? Fold::Max : Fold::Min;
+    double value;  // or a float
+    fold_begin(fold, t, (char*)&value, 1);
+    fold_dense(fold, t, (char*)&value, in, n, 0);
+    if (t == DType::Float) return folds().find_float((const float*)in, n, load<float>((char*)&value));
+    return folds().find_double((const double*)in, n, value);
+  }
+  int64_t best = 0;
+  by_real_type(t, [&](auto* none) {
+    using T = pointee<decltype(none)>;
+    auto value = comparable(load<T>(in));
+    for (int64_t i = 1; i < n; ++i) {
+      const auto x = comparable(load<T>(in + i * stride));
+      if (beats(largest, x, value)) {
+        value = x;
+        best = i;
+      }
+    }
+  });
+  return best;
+}
+
+void arg_extreme_columns(DType t, bool largest, int64_t* indices, const char* in, int64_t rows,
+                         int64_t row_stride, int64_t columns, int64_t stride) {
+  by_real_type(t, [&](auto* none) {
+    using T = pointee<decltype(none)>;
+    using C = decltype(comparable(T()));
+    C best[kTile];
+    for (int64_t begin = 0; begin < columns; begin += kTile) {
+      const int64_t width = std::min(kTile, columns - begin);
+      const char* x = in + begin * stride;
+      int64_t* const index = indices + begin;
+      for (int64_t j = 0; j < width; ++j) {
+        best[j] = comparable(load<T>(x + j * stride));
+        index[j] = 0;
+      }
+      for (int64_t r = 1; r < rows; ++r) {
+        for (int64_t j = 0; j < width; ++j) {
+          const C v = comparable(load<T>(x + r * row_stride + j * stride));
+          const bool wins = beats(largest, v, best[j]);
+          best[j] = wins ? v : best[j];
+          index[j] = wins ? r : index[j];
+        }
+      }
+    }
+  });
+}
+
+void row_moments(DType t, double* mean, double* deviation, const char* in, int64_t rows,
+                 int64_t row_stride, int64_t n, int64_t stride) {
+  const DType type = compute_of(t);
+  const auto fold = [&](Fold f, const char* row, double p) {
+    double out = 0;  // or a float
+    fold_rows(f, t, (char*)&out, row, 1, 0, n, stride, p);
+    return type == DType::Float ? double(load<float>((char*)&out)) : out;
+  };
+  for (int64_t i = 0; i < rows; ++i, in += row_stride) {
+    mean[i] = fold(Fold::Sum, in, 0) / double(n);
+    deviation[i] = fold(Fold::SquaredDeviation, in, mean[i]);
+  }
+}
+
+namespace {
+
+// Columns of a width that fits the buffers: a sum, then squared deviations from the mean.
+template <class C>
+void moments_of_columns(const Loader& loader, double* mean, double* deviation, const char* in,
+                        int64_t rows, int64_t row_stride, int64_t width, int64_t stride) {
+  C sums[kTile] = {}, shifts[kTile], tile[kTile];
+  fold_columns(Fold::Sum, loader.type, (char*)sums, in, rows, row_stride, width, stride);
+  for (int64_t j = 0; j < width; ++j) {
+    mean[j] = double(sums[j]) / double(rows);
+    shifts[j] = C(mean[j]);
+    sums[j] = 0;
+  }
+  const auto fold = [&](const C* x, int64_t count, int64_t x_stride) {
+    if constexpr (std::is_same_v<C, float>) {
+      folds().columns_float(Fold::SquaredDeviation, sums, x, count, x_stride, width, shifts, 0);
+    } else {
+      folds().columns_double(Fold::SquaredDeviation, sums, x, count, x_stride, width, shifts, 0);
+    }
+  };
+  if (loader.direct(stride)) {
+    fold((const C*)in, rows, row_stride);
+  } else {
+    for (int64_t r = 0; r < rows; ++r) {
+      loader.load((char*)tile, in + r * row_stride, width, stride);
+      fold(tile, 1, 0);
+    }
+  }
+  for (int64_t j = 0; j < width; ++j) deviation[j] = double(sums[j]);
+}
+
+}  // namespace
+
+void column_moments(DType t, double* mean, double* deviation, const char* in, int64_t rows,
+                    int64_t row_stride, int64_t columns, int64_t stride) {
+  const Loader loader(Fold::Sum, t, 0);
+  for (int64_t j = 0; j < columns; j += kTile) {
+    const int64_t width = std::min(kTile, columns - j);
+    if (loader.accumulator == DType::Float) {
+      moments_of_columns<float>(loader, mean + j, deviation + j, in + j * stride, rows, row_stride,
+                                width, stride);
+    } else {
+      moments_of_columns<double>(loader, mean + j, deviation + j, in + j * stride, rows,
+                                 row_stride, width, stride);
+    }
+  }
+}
+
+}  // namespace rl::kernels
