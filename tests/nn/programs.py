@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 
 EXPRESSIONS = """
 F.dropout(g(3), p=1.5)
@@ -1249,3 +1250,24 @@ def memory_format_of_weights(torch, nn, F, g, i):
     net = nn.Sequential(nn.Conv2d(2, 3, 2), nn.Linear(2, 2))
     nn.utils.convert_conv2d_weight_memory_format(net, torch.channels_last)
     return [net[0].weight.stride(), net[1].weight.stride()]
+
+
+@program
+def padded_encoder_in_evaluation(torch, nn, F, g, i):
+    # PyTorch warns that its nested tensors are a prototype; there are none here.
+    warnings.simplefilter("ignore")
+    layer = nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True)
+    seen = []
+    for norm in (None, nn.LayerNorm(4)):
+        net = nn.TransformerEncoder(layer, 2, norm)
+        with torch.no_grad():
+            for param in net.parameters():
+                param.copy_(g(*param.shape) * 0.5)
+        after = torch.tensor([[False, False, True], [False, False, False]])
+        before = after.flip(1)
+        for hide in (after, before):
+            seen.append(net.train()(g(2, 3, 4), src_key_padding_mask=hide))
+            seen.append(net.eval()(g(2, 3, 4), src_key_padding_mask=hide))
+            with torch.no_grad():
+                seen.append(net(g(2, 3, 4), src_key_padding_mask=hide))
+    return seen

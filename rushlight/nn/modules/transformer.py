@@ -198,7 +198,23 @@ class TransformerEncoder(Module):
                 is_causal=causal,
                 src_key_padding_mask=src_key_padding_mask,
             )
+        if src_key_padding_mask is not None and self._clears_padding(
+            src, mask, src_key_padding_mask
+        ):
+            output = output.masked_fill((src_key_padding_mask != 0).unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
+
+    def _clears_padding(self, src, mask, padding):
+        """Whether PyTorch would run this call on nested tensors, which leaves padding zero."""
+        if not self.use_nested_tensor or self.training or src.dim() != 3 or mask is not None:
+            return False
+        if torch.is_grad_enabled() and (
+            src.requires_grad or any(p.requires_grad for p in self.layers.parameters())
+        ):
+            return False
+        hidden = padding != 0
+        # Nested tensors hold the start of each sequence: padding comes after it.
+        return not self.mask_check or not (hidden[:, :-1] & ~hidden[:, 1:]).any()
 
 
 def _why_not_nested(layer):
