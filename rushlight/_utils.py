@@ -133,9 +133,17 @@ def torch_is_ours() -> bool:
     return sys.modules.get("torch") is sys.modules[__package__]
 
 
+_named_types: tuple = ()
+
+
 def named_types() -> tuple:
     """The types whose objects are written by name or from their text, not their state."""
-    return (torch.dtype, torch.layout, torch.memory_format, torch.Size, torch.device)
+    global _named_types
+    if not _named_types:
+        _named_types = (
+            torch.dtype, torch.layout, torch.memory_format, torch.Size, torch.device,
+        )  # fmt: skip
+    return _named_types
 
 
 def _named(name: str):

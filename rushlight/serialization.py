@@ -105,7 +105,7 @@ class StorageTable:
 
     def describe(self, obj):
         """(class, key, location, elements) of a storage; None for any other object."""
-        if isinstance(obj, storage.TypedStorage):
+        if type(obj) is storage.TypedStorage:
             untyped, dtype = obj._untyped_storage, obj.dtype
             kind = storage.LEGACY_CLASSES[obj._pickle_storage_type()]
             count = obj._size()

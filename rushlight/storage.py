@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import rushlight as torch
 
 _warned = False
@@ -468,10 +466,10 @@ class TypedStorage:
         return globals()[self._pickle_storage_type()]
 
     def __copy__(self):
-        return self._new_wrapped_storage(copy.copy(self._untyped_storage))
+        return self._new_wrapped_storage(self._untyped_storage.clone())
 
     def __deepcopy__(self, memo):
-        return self._new_wrapped_storage(copy.deepcopy(self._untyped_storage, memo))
+        return self._new_wrapped_storage(self._untyped_storage.__deepcopy__(memo))
 
     def __reduce__(self):
         return _reduce(self)

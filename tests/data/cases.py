@@ -243,7 +243,8 @@ def wrong_arguments(torch):
     for call in (
         lambda: data.RandomSampler([], num_samples=0), lambda: data.RandomSampler([]),
         lambda: data.RandomSampler([1], replacement=1),
-        lambda: data.WeightedRandomSampler([1.0], 0), lambda: data.WeightedRandomSampler([[1.0]], 2),
+        lambda: data.WeightedRandomSampler([1.0], 0),
+        lambda: data.WeightedRandomSampler([[1.0]], 2),
         lambda: data.WeightedRandomSampler([1.0], 1, replacement=3),
         lambda: data.TensorDataset(torch.ones(2), torch.ones(3)), lambda: data.ConcatDataset([]),
         lambda: data.ConcatDataset([stream(torch, 2)]), lambda: data.StackDataset(),

@@ -49,7 +49,7 @@ def training_state(torch):
         "optimizer": {
             "state": {0: {"step": torch.tensor(4.0), "exp_avg": torch.full((2,), 0.25)}},
             "param_groups": [
-                {"lr": 1e-3, "betas": (0.9, 0.999), "foreach": None, "amsgrad": False, "params": [0]}
+                {"lr": 1e-3, "betas": (0.9, 0.999), "foreach": None, "params": [0], "a": False}
             ],
         },
     }

@@ -77,9 +77,9 @@ def test_allowed_by_the_user():
 def test_blocked_even_when_allowed():
     import os
 
-    with torch.serialization.safe_globals([(os.getcwd, "posix.getcwd")]):
-        with pytest.raises(pickle.UnpicklingError, match="module posix is blocked"):
-            torch.load(GOLDEN / "refused_blocked.pt")
+    allowed = torch.serialization.safe_globals([(os.getcwd, "posix.getcwd")])
+    with allowed, pytest.raises(pickle.UnpicklingError, match="module posix is blocked"):
+        torch.load(GOLDEN / "refused_blocked.pt")
 
 
 @pytest.mark.parametrize("location", RECORD["locations"])
