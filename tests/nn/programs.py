@@ -1271,3 +1271,14 @@ def padded_encoder_in_evaluation(torch, nn, F, g, i):
             with torch.no_grad():
                 seen.append(net(g(2, 3, 4), src_key_padding_mask=hide))
     return seen
+
+
+@program
+def parallel_wrappers(torch, nn, F, g, i):
+    net = nn.DataParallel(nn.Identity())
+    seen = [net(g(2)), list(nn.DataParallel(nn.Linear(1, 1)).state_dict()), repr(net)]
+    try:
+        nn.parallel.DistributedDataParallel(nn.Linear(1, 1))
+    except ValueError as error:
+        seen.append(str(error))
+    return [*seen, isinstance(net, nn.parallel.DistributedDataParallel)]

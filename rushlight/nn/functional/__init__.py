@@ -5,6 +5,7 @@ from __future__ import annotations
 import rushlight as torch
 from rushlight import _C
 
+from ._shapes import _list_with_default, _pair, _single, _triple  # noqa: F401
 from .activation import *  # noqa: F403
 from .activation import _get_softmax_dim  # noqa: F401
 from .attention import (  # noqa: F401
