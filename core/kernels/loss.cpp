@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/softmax.h"
+#include "kernels/levels/rows.h"
 #include "kernels/row_buffers.h"
+#include "kernels/softmax.h"
 
 namespace rl::kernels {
 namespace {
@@ -23,29 +24,44 @@ template <class T> double weight_of(const ClassLoss& l, int64_t c) {
 
 // -sum over classes of weight * log-probability, at one position: the smoothing term.
 template <class T> double smooth_term(const ClassLoss& l, const T* scores, int64_t b, int64_t s) {
+  if constexpr (std::is_same_v<T, ComputeOf<T>>) {
+    if (l.area == 1) {
+      const T* const row = scores + b * l.classes;
+      const auto& loops = row_loops<T>();
+      return -double(l.weight ? loops.dot(row, static_cast<const T*>(l.weight), l.classes)
+                              : loops.sum(row, l.classes));
+    }
+  }
   double sum = 0;
   for (int64_t c = 0; c < l.classes; ++c)
     sum -= weight_of<T>(l, c) * double(widen(scores[at(l, b, c, s)]));
   return sum;
 }
 
+// The loss at one position, before any reduction.
+template <class T> double term_at(const ClassLoss& l, const T* scores, int64_t position) {
+  const int64_t target = l.target[position];
+  if (target == l.ignore_index) return 0;
+  const int64_t b = position / l.area, s = position % l.area;
+  const double keep = 1 - l.smoothing, share = l.smoothing / double(l.classes);
+  double term = -keep * weight_of<T>(l, target) * double(widen(scores[at(l, b, target, s)]));
+  if (l.smoothing > 0) term += share * smooth_term(l, scores, b, s);
+  return term;
+}
+
 template <class T>
 void reduce_loss(const ClassLoss& l, const T* scores, T* out, T* total_weight) {
+  const int64_t n = l.batch * l.area;
+  std::vector<double> terms(static_cast<size_t>(n));
+  const int64_t work = l.smoothing > 0 ? l.classes : 1;
+  parallel_for(0, n, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) terms[size_t(i)] = term_at(l, scores, i);
+  });
   double sum = 0, weights = 0;
-  const double keep = 1 - l.smoothing, share = l.smoothing / double(l.classes);
-  for (int64_t b = 0; b < l.batch; ++b) {
-    for (int64_t s = 0; s < l.area; ++s) {
-      const int64_t position = b * l.area + s, target = l.target[position];
-      double term = 0;
-      if (target != l.ignore_index) {
-        const double w = weight_of<T>(l, target);
-        term = -keep * w * double(widen(scores[at(l, b, target, s)]));
-        if (l.smoothing > 0) term += share * smooth_term(l, scores, b, s);
-        weights += w;
-      }
-      if (l.reduction == Reduction::None) narrow(ComputeOf<T>(term), out[position]);
-      sum += term;
-    }
+  for (int64_t i = 0; i < n; ++i) {
+    sum += terms[size_t(i)];
+    if (l.target[i] != l.ignore_index) weights += weight_of<T>(l, l.target[i]);
+    if (l.reduction == Reduction::None) narrow(ComputeOf<T>(terms[size_t(i)]), out[i]);
   }
   if (l.reduction == Reduction::Mean) sum /= weights;
   if (l.reduction != Reduction::None) narrow(ComputeOf<T>(sum), *out);

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/dtype.h"
+#include "kernels/cast.h"
 
 namespace rl::kernels {
 
@@ -26,19 +27,24 @@ template <class T> class RowIn {
  public:
   using C = ComputeOf<T>;
   explicit RowIn(int64_t n) {
-    if constexpr (!std::is_same_v<T, C>) scratch_.reset(new C[n]);
+    if constexpr (!std::is_same_v<T, C>) {
+      scratch_.reset(new C[n]);
+      cast_ = cast(DTypeOf<T>::value, DTypeOf<C>::value);
+    }
   }
   const C* operator()(const T* row, int64_t n) {
     if constexpr (std::is_same_v<T, C>) {
       return row;
     } else {
-      for (int64_t i = 0; i < n; ++i) scratch_[i] = widen(row[i]);
+      cast_(reinterpret_cast<char*>(scratch_.get()), sizeof(C), reinterpret_cast<const char*>(row),
+            sizeof(T), n);
       return scratch_.get();
     }
   }
 
  private:
   std::unique_ptr<C[]> scratch_;
+  Cast cast_ = nullptr;
 };
 
 // A row to be written in the compute type: target() first, then commit() rounds it into place.
@@ -46,7 +52,10 @@ template <class T> class RowOut {
  public:
   using C = ComputeOf<T>;
   explicit RowOut(int64_t n) {
-    if constexpr (!std::is_same_v<T, C>) scratch_.reset(new C[n]);
+    if constexpr (!std::is_same_v<T, C>) {
+      scratch_.reset(new C[n]);
+      cast_ = cast(DTypeOf<C>::value, DTypeOf<T>::value);
+    }
   }
   C* target(T* row) {
     if constexpr (std::is_same_v<T, C>) return row;
@@ -54,11 +63,13 @@ template <class T> class RowOut {
   }
   void commit(T* row, int64_t n) {
     if constexpr (!std::is_same_v<T, C>)
-      for (int64_t i = 0; i < n; ++i) narrow(scratch_[i], row[i]);
+      cast_(reinterpret_cast<char*>(row), sizeof(T), reinterpret_cast<char*>(scratch_.get()),
+            sizeof(C), n);
   }
 
  private:
   std::unique_ptr<C[]> scratch_;
+  Cast cast_ = nullptr;
 };
 
 // Calls f with a null pointer of the floating type: dispatch_floating(t, [&](auto* p) {...}).

@@ -30,8 +30,14 @@ template <class T> T dot(const T* x, const T* y, int64_t n) {
   return sum_of<T>(total(s));
 }
 
+template <class T> T sum(const T* x, int64_t n) {
+  Lanes<T> s[4] = {};
+  sweep4<T>(n, [&](int64_t i, auto lanes, int k) { s[k] += load(x + i, lanes); });
+  return sum_of<T>(total(s));
+}
+
 template <class T> constexpr RowLoops<T> table() {
-  return {add<T>, add_scaled<T>, scale<T>, dot<T>};
+  return {add<T>, add_scaled<T>, scale<T>, dot<T>, sum<T>};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ template <class T> struct RowLoops {
   void (*add_scaled)(const T* x, T a, T* y, int64_t n);  // y += a x
   void (*scale)(T* x, T a, int64_t n);                   // x *= a
   T (*dot)(const T* x, const T* y, int64_t n);
+  T (*sum)(const T* x, int64_t n);
 };
 RL_LEVEL_TABLES(RowLoops, row_loops)
 
