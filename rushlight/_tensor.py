@@ -255,14 +255,58 @@ def share_memory_(self):
     return self
 
 
+class _Hook:
+    """The place of a hook in the core, as far as a RemovableHandle looks: something to pop from."""
+
+    __slots__ = ("__weakref__", "_registered")
+
+    def __init__(self, registered):
+        self._registered = registered
+
+    def pop(self, key, default=None):
+        """Removes the hook; a second call does nothing."""
+        registered, self._registered = self._registered, None
+        if registered is not None:
+            torch.Tensor._remove_hook(registered)
+
+
+def _handle(registered):
+    from .utils.hooks import RemovableHandle
+
+    hook = _Hook(registered)
+    handle = RemovableHandle(hook)
+    handle._hook = hook  # which the handle itself refers to weakly
+    return handle
+
+
+def register_hook(self, hook):
+    """Calls ``hook(grad)`` whenever the gradient of this tensor is computed.
+
+    A result of ``hook`` other than None takes the gradient's place. Returns a handle whose
+    ``remove()`` removes the hook.
+    """
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    return _handle(self._register_hook(hook))
+
+
+def register_post_accumulate_grad_hook(self, hook):
+    """Calls ``hook(self)`` after a gradient was added to ``.grad`` of this leaf."""
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if self.grad_fn is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return _handle(self._register_post_accumulate_grad_hook(hook))
+
+
 _ALWAYS = (
     __repr__, __format__, __deepcopy__, __reduce_ex__, _reduce_ex_internal, __setstate__,
-    __dir__, _typed_storage,
+    __dir__, _typed_storage, is_shared, share_memory_,
 )  # fmt: skip
 _MISSING = (
     backward, storage_type, norm, split, unflatten, unique, unique_consecutive, stft, istft,
-    module_load, __reversed__, __contains__, __iter__, is_shared,
-    share_memory_,
+    module_load, __reversed__, __contains__, __iter__, register_hook,
+    register_post_accumulate_grad_hook,
 )  # fmt: skip
 
 

@@ -216,7 +216,9 @@ def _describe(tensor, contents: str | None) -> str:
     kind = type(tensor)
     plain = kind is torch.Tensor or kind is torch.nn.Parameter
     prefix = "tensor(" if plain else kind.__name__ + "("
-    data, default = tensor.detach(), torch.get_default_dtype()
+    # As a plain tensor, so that printing calls no override of a subclass.
+    data = (tensor if plain else tensor.as_subclass(torch.Tensor)).detach()
+    default = torch.get_default_dtype()
     suffixes = [] if data.device.type == "cpu" else [f"device='{data.device}'"]
     dtype, size = f"dtype={data.dtype}", f"size={tuple(data.shape)}"
     if data.is_meta:
