@@ -50,7 +50,7 @@ def _is_integer(x):
         return True
     import numbers
 
-    return isinstance(x, (numbers.Integral, torch.SymInt))
+    return isinstance(x, numbers.Integral)
 
 
 def interpolate(

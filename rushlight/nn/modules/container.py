@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 import rushlight as torch
 
 from ..parameter import Parameter
-from .module import Module, _addindent
+from .module import Module, _addindent, typename
 
 
 def _absolute(index, length):
@@ -524,7 +524,7 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self):
-        return _entries(self.items(), torch.typename)
+        return _entries(self.items(), typename)
 
     def __call__(self, input):
         raise RuntimeError("ParameterDict should not be called.")

@@ -88,8 +88,17 @@ def _addindent(text, spaces):
 
 
 def typename(value):
-    """The type's name with its module, as ``torch.typename`` gives it."""
-    return torch.typename(value)
+    """The name of a class or function, or of a value's type, with its module.
+
+    Tensors give their kind: ``torch.FloatTensor``.
+    """
+    if isinstance(value, torch.Tensor):
+        return value.type()
+    named = value if hasattr(value, "__qualname__") else type(value)
+    module = getattr(named, "__module__", "") or ""
+    if module in ("", "builtins"):
+        return named.__qualname__
+    return f"{module}.{named.__qualname__}"
 
 
 def _parse_to(args, kwargs):

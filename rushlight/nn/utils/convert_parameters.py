@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import rushlight as torch
 
+from ..modules.module import typename
+
 
 def _check_device(param, device):
     current = param.device
@@ -27,7 +29,7 @@ def parameters_to_vector(parameters):
 def vector_to_parameters(vec, parameters):
     """Make each of ``parameters`` its slice of ``vec``."""
     if not isinstance(vec, torch.Tensor):
-        raise TypeError(f"expected torch.Tensor, but got: {torch.typename(vec)}")
+        raise TypeError(f"expected torch.Tensor, but got: {typename(vec)}")
     device = None
     position = 0
     for param in parameters:
