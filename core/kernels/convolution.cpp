@@ -15,6 +15,7 @@ namespace {
 constexpr double kChunkNs = 8000;       // least work that is worth a thread
 constexpr int64_t kDepth = 320;         // rows of packed pixels at a time
 constexpr int64_t kPackedBytes = 160 * 1024;
+constexpr int64_t kFewChannels = 12;    // fewer cannot pay for packing pixels
 
 template <class T> T* buffer(Scratch use, int64_t elements) {
   return static_cast<T*>(scratch(use, size_t(elements + 64) * sizeof(T)));
@@ -182,9 +183,10 @@ void depthwise_backward_weight(const Convolution& c, T* grad_weight, const T* gr
 }
 
 // With stride 1 the input's gradient is a convolution of the output's with turned weights.
-template <class T>
-void backward_input_unstrided(const Convolution& c, T* grad_input, const T* grad_output,
-                              const T* weight) {
+bool unstrided(const Convolution& c) {
+  return c.stride[0] == 1 && c.stride[1] == 1 && c.stride[2] == 1;
+}
+Convolution turned_back(const Convolution& c) {
   Convolution back = c;
   std::swap(back.in_channels, back.out_channels);
   for (int d = 0; d < 3; ++d) {
@@ -192,6 +194,12 @@ void backward_input_unstrided(const Convolution& c, T* grad_input, const T* grad
     back.out[d] = c.in[d];
     back.padding[d] = c.dilation[d] * (c.kernel[d] - 1) - c.padding[d];
   }
+  return back;
+}
+
+template <class T>
+void backward_input_unstrided(const Convolution& c, T* grad_input, const T* grad_output,
+                              const T* weight) {
   const int64_t taps = c.taps(), gi = c.group_in(), go = c.group_out();
   T* turned = buffer<T>(Scratch::Planes, c.groups * gi * go * taps);
   for (int64_t g = 0; g < c.groups; ++g) {
@@ -202,6 +210,10 @@ void backward_input_unstrided(const Convolution& c, T* grad_input, const T* grad
         for (int64_t t = 0; t < taps; ++t) to[t] = from[taps - 1 - t];
       }
     }
+  }
+  const Convolution back = turned_back(c);
+  if (gi == 1 && go == 1 && c.groups > 1) {
+    return depthwise_forward<T>(back, grad_input, grad_output, turned, nullptr, false);
   }
   forward<T>(back, grad_input, grad_output, turned, nullptr, false);
 }
@@ -352,9 +364,9 @@ void run_backward_input(const Convolution& c, T* grad_input, const T* grad_outpu
                         const T* weight) {
   if (output_count(c) == 0) {
     std::fill(grad_input, grad_input + input_count(c), T(0));
-  } else if (depthwise(c)) {
+  } else if (depthwise(c) && !(unstrided(c) && c.group_out() == 1)) {
     depthwise_backward_input(c, grad_input, grad_output, weight);
-  } else if (c.stride[0] == 1 && c.stride[1] == 1 && c.stride[2] == 1) {
+  } else if (unstrided(c) && (c.group_in() >= kFewChannels || depthwise(c))) {
     backward_input_unstrided(c, grad_input, grad_output, weight);
   } else {
     backward_input_strided(c, grad_input, grad_output, weight);

@@ -78,18 +78,30 @@ RL_INLINE Mask<double> between(Mask<double> low, Mask<double> high) {
 #endif
 }
 
-// Runs of stride 1, joined from masked loads; lanes outside all runs are zero.
-template <class T, int Runs>
+// Every second value of two vectors, the second of which starts on the first's last lane, so that
+// nothing beyond the last value is read.
+template <class T, int... L>
+RL_INLINE Vec<T> every_second(Vec<T> a, Vec<T> b, std::integer_sequence<int, L...>) {
+  constexpr int w = Lanes<T>::count;
+  using Index = typename Lanes<T>::Index;
+  return __builtin_shuffle(a, b, Index{(2 * L < w ? 2 * L : 2 * L + 1)...});
+}
+
+// Runs of stride 1 or 2, joined from masked loads; lanes outside all runs are zero. Pixel i of a
+// run is read at start + i * Stride.
+template <class T, int Runs, int Stride>
 void copy_masked(T* to, const T* from, int64_t channels, int64_t to_step, int64_t from_step,
                  const int64_t* start, const int* low, const int* high) {
   constexpr int w = Lanes<T>::count;
   using Index = typename Lanes<T>::Index;
-  Mask<T> mask[Runs][2];
+  Mask<T> mask[Runs][2 * Stride];
+  constexpr int step = Stride == 1 ? w : w - 1;  // from a vector to the second of its pair
 #pragma GCC unroll 4
   for (int r = 0; r < Runs; ++r) {
-#pragma GCC unroll 2
-    for (int j = 0; j < 2; ++j) {
-      mask[r][j] = between(first<T>(low[r] - j * w), first<T>(high[r] - j * w));
+#pragma GCC unroll 4
+    for (int j = 0; j < 2 * Stride; ++j) {
+      const int at = Stride == 1 ? j * w : j / 2 * 2 * w + j % 2 * step;
+      mask[r][j] = between(first<T>(low[r] * Stride - at), first<T>(high[r] * Stride - at));
     }
   }
   for (int64_t c = 0; c < channels; ++c, to += to_step, from += from_step) {
@@ -97,34 +109,51 @@ void copy_masked(T* to, const T* from, int64_t channels, int64_t to_step, int64_
 #pragma GCC unroll 4
     for (int r = 0; r < Runs; ++r) {
 #pragma GCC unroll 2
-      for (int j = 0; j < 2; ++j) sum[j] |= Index(load(from + start[r] + j * w, mask[r][j]));
+      for (int j = 0; j < 2; ++j) {
+        const T* p = from + start[r] + j * w * Stride;
+        if constexpr (Stride == 1) {
+          sum[j] |= Index(load(p, mask[r][j]));
+        } else {
+          sum[j] |= Index(every_second<T>(load(p, mask[r][2 * j]),
+                                          load(p + step, mask[r][2 * j + 1]),
+                                          std::make_integer_sequence<int, w>()));
+        }
+      }
     }
     store(to, Vec<T>(sum[0]));
     store(to + w, Vec<T>(sum[1]));
   }
 }
 
+template <class T, int Stride>
+void copy_runs_of(T* to, const T* from, int64_t channels, int64_t to_step, int64_t from_step,
+                  int n, const int64_t* start, const int* low, const int* high) {
+  if (n == 1) copy_masked<T, 1, Stride>(to, from, channels, to_step, from_step, start, low, high);
+  if (n == 2) copy_masked<T, 2, Stride>(to, from, channels, to_step, from_step, start, low, high);
+  if (n == 3) copy_masked<T, 3, Stride>(to, from, channels, to_step, from_step, start, low, high);
+  if (n == 4) copy_masked<T, 4, Stride>(to, from, channels, to_step, from_step, start, low, high);
+}
+
 template <class T>
-void copy_runs(T* to, const T* from, int64_t channels, int64_t to_step, int64_t from_step, int n,
-               const int64_t* start, const int* low, const int* high) {
+void copy_runs(T* to, const T* from, int64_t channels, int64_t to_step, int64_t from_step,
+               int64_t stride, int n, const int64_t* start, const int* low, const int* high) {
   constexpr int w = Lanes<T>::count;
-  if (n == 1 && low[0] == 0 && high[0] == 2 * w) {
-    for (int64_t c = 0; c < channels; ++c, to += to_step, from += from_step) {
-      const Vec<T> a = load(from + start[0]), b = load(from + start[0] + w);
-      store(to, a);
-      store(to + w, b);
-    }
-    return;
+  if (stride == 2) {
+    return copy_runs_of<T, 2>(to, from, channels, to_step, from_step, n, start, low, high);
   }
-  if (n == 1) copy_masked<T, 1>(to, from, channels, to_step, from_step, start, low, high);
-  if (n == 2) copy_masked<T, 2>(to, from, channels, to_step, from_step, start, low, high);
-  if (n == 3) copy_masked<T, 3>(to, from, channels, to_step, from_step, start, low, high);
-  if (n == 4) copy_masked<T, 4>(to, from, channels, to_step, from_step, start, low, high);
+  if (n != 1 || low[0] != 0 || high[0] != 2 * w) {
+    return copy_runs_of<T, 1>(to, from, channels, to_step, from_step, n, start, low, high);
+  }
+  for (int64_t c = 0; c < channels; ++c, to += to_step, from += from_step) {
+    const Vec<T> a = load(from + start[0]), b = load(from + start[0] + w);
+    store(to, a);
+    store(to + w, b);
+  }
 }
 #else
 constexpr int kMaskedRuns = 0;
 template <class T>
-void copy_runs(T*, const T*, int64_t, int64_t, int64_t, int, const int64_t*, const int*,
+void copy_runs(T*, const T*, int64_t, int64_t, int64_t, int64_t, int, const int64_t*, const int*,
                const int*) {}
 #endif
 
@@ -137,16 +166,17 @@ void gather_panel(T* to, const Convolution& c, const T* image, int64_t channels,
   const int64_t taps = c.taps(), to_step = taps * kPanel<T>, from_step = c.in_size();
   for_taps(c, [&](int64_t tap, int64_t kz, int64_t ky, int64_t kx) {
     T* const row = to + tap * kPanel<T>;
-    if (c.stride[2] == 1 && count <= kMaskedRuns) {
+    if (c.stride[2] <= 2 && count <= kMaskedRuns) {
       int64_t start[kPanel<T>];
       int low[kPanel<T>], high[kPanel<T>];
       for (int r = 0; r < count; ++r) {
         const Reach reach = reach_of(c, runs[r], kz, ky, kx);
-        start[r] = reach.offset - runs[r].pixel;
+        start[r] = reach.offset - runs[r].pixel * c.stride[2];
         low[r] = int(runs[r].pixel + reach.low);
         high[r] = int(runs[r].pixel + reach.high);
       }
-      return copy_runs(row, image, channels, to_step, from_step, count, start, low, high);
+      return copy_runs(row, image, channels, to_step, from_step, c.stride[2], count, start, low,
+                       high);
     }
     int64_t offset[kPanel<T>];
     for (int i = 0; i < kPanel<T>; ++i) offset[i] = -1;
@@ -185,6 +215,8 @@ void columns(T* to, const Convolution& c, const T* image, int64_t channels, int6
         for (int64_t i = 0; i < reach.low; ++i) row[i] = T(0);
         if (s == 1) {
           for (int64_t i = reach.low; i < reach.high; ++i) row[i] = from[i];
+        } else if (s == 2) {
+          for (int64_t i = reach.low; i < reach.high; ++i) row[i] = from[i * 2];
         } else {
           for (int64_t i = reach.low; i < reach.high; ++i) row[i] = from[i * s];
         }

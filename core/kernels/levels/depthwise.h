@@ -161,24 +161,24 @@ void plane_forward(T* output, const Convolution& c, const T* space, const T* wei
   }
 }
 
-// Adds weight x grad to the spread plane.
+// Adds weight x grad to the spread plane, tap by tap: neighbouring taps write overlapping places,
+// and a load that overlaps a store just made would wait for it.
 template <class T>
 void plane_backward(T* space, const Convolution& c, const T* grad, const T* weight) {
   constexpr int w = Lanes<T>::count;
   const Spread s = spread_of<T>(c);
   const int64_t width = c.out[2];
-  for (int64_t line = 0; line < c.out[0] * c.out[1]; ++line) {
-    const T* from = grad + line * width;
-    for_plane_taps(c, [&](int64_t tap, int64_t z, int64_t y, int64_t x) {
+  const Mask<T> last = first<T>(int(width % w));
+  for_plane_taps(c, [&](int64_t tap, int64_t z, int64_t y, int64_t x) {
+    const Vec<T> v = splat(weight[tap]);
+    for (int64_t line = 0; line < c.out[0] * c.out[1]; ++line) {
+      const T* from = grad + line * width;
       T* to = space + tap_at(c, s, line / c.out[1], line % c.out[1], z, y, x);
-      const Vec<T> v = splat(weight[tap]);
       int64_t i = 0;
       for (; i + w <= width; i += w) store(to + i, fma(v, load(from + i), load(to + i)));
-      if (i < width) {
-        store(to + i, fma(v, load(from + i, first<T>(int(width - i))), load(to + i)));
-      }
-    });
-  }
+      if (i < width) store(to + i, fma(v, load(from + i, last), load(to + i)));
+    }
+  });
 }
 
 // Adds one plane's part of the weight's gradient.
