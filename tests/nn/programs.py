@@ -1282,3 +1282,34 @@ def parallel_wrappers(torch, nn, F, g, i):
     except ValueError as error:
         seen.append(str(error))
     return [*seen, isinstance(net, nn.parallel.DistributedDataParallel)]
+
+
+@program
+def flexible_attention(torch, nn, F, g, i):
+    warnings.simplefilter("ignore")
+    flex = importlib.import_module(nn.__name__ + ".attention.flex_attention")
+
+    def causal(b, h, q, kv):
+        return q >= kv
+
+    def near(b, h, q, kv):
+        return q - kv < 2
+
+    def bias(score, b, h, q, kv):
+        return score + (q - kv) * 0.1 - h
+
+    blocks = flex.create_block_mask(causal, 1, 1, 6, 5, device="cpu", BLOCK_SIZE=2)
+    window = flex.create_block_mask(
+        flex.and_masks(causal, near), None, None, 6, 5, device="cpu", BLOCK_SIZE=4
+    )
+    q, k, v = g(2, 2, 6, 4), g(2, 2, 5, 4).cos(), g(2, 2, 5, 3) * 0.5
+    return [
+        blocks.shape, blocks.sparsity(), blocks.to_dense(), blocks.kv_num_blocks,
+        blocks.kv_indices, blocks.full_kv_num_blocks, blocks.full_kv_indices,
+        blocks.q_num_blocks, blocks.q_indices, blocks.BLOCK_SIZE, blocks.numel(),
+        flex.create_mask(flex.or_masks(causal, near), 1, 1, 3, 4, device="cpu"),
+        flex.flex_attention(q, k, v),
+        flex.flex_attention(q, k, v, bias, blocks),
+        flex.flex_attention(q, k, v, block_mask=window, scale=0.3),
+        flex.flex_attention(q, k[:, :1], v[:, :1], enable_gqa=True, return_lse=True),
+    ]  # fmt: skip
