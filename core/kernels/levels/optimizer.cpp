@@ -6,6 +6,19 @@
 namespace rl::kernels::RL_LEVEL_NAMESPACE {
 namespace {
 
+// a b + c with one rounding where the level has it, which is how PyTorch's loops compute it.
+template <class T> RL_INLINE Lanes<T> fused(Lanes<T> a, Lanes<T> b, Lanes<T> c) {
+  return fma(Vec<T>(a), Vec<T>(b), Vec<T>(c)).raw;
+}
+template <class T> RL_INLINE Lanes<T> fused(Lanes<T> a, T b, Lanes<T> c) {
+  return fused<T>(a, all(b), c);
+}
+
+// The running mean of squares: v beta + g^2 rest.
+template <class T> RL_INLINE Lanes<T> mean_square(Lanes<T> v, T beta, Lanes<T> g, T rest) {
+  return fused<T>(g * rest, g, v * beta);
+}
+
 // The gradient with sign and weight decay; p is the parameter, shrunk where the decay is decoupled.
 template <class T, class L>
 RL_INLINE Lanes<T> gradient(const StepRange<T>& r, const StepNumbers& s, int64_t i, L lanes,
@@ -13,14 +26,14 @@ RL_INLINE Lanes<T> gradient(const StepRange<T>& r, const StepNumbers& s, int64_t
   Lanes<T> g = load(r.grad + i, lanes);
   p = load(r.param + i, lanes);
   if (s.maximize) g = -g;
-  if (s.decay != 0) g += p * T(s.decay);
+  if (s.decay != 0) g = fused<T>(p, T(s.decay), g);
   if (s.shrink != 1) p *= T(s.shrink);
   return g;
 }
 
 // a + weight (b - a), from the nearer end as PyTorch's lerp.
 template <class T> RL_INLINE Lanes<T> lerp(Lanes<T> a, Lanes<T> b, T weight) {
-  return weight < T(0.5) ? a + (b - a) * weight : b - (b - a) * (T(1) - weight);
+  return weight < T(0.5) ? fused<T>(b - a, weight, a) : fused<T>(b - a, weight - T(1), b);
 }
 
 template <class T> void sgd(const StepRange<T>& r, const StepNumbers& s) {
@@ -28,11 +41,11 @@ template <class T> void sgd(const StepRange<T>& r, const StepNumbers& s) {
   sweep<T>(r.n, [&](int64_t i, auto lanes) {
     Lanes<T> p, g = gradient(r, s, i, lanes, p);
     if (r.a) {
-      const Lanes<T> buffer = s.flag2 ? g : load(r.a + i, lanes) * momentum + g * rest;
+      const Lanes<T> buffer = s.flag2 ? g : fused<T>(g, rest, load(r.a + i, lanes) * momentum);
       store(r.a + i, buffer, lanes);
-      g = s.flag ? g + buffer * momentum : buffer;
+      g = s.flag ? fused<T>(buffer, momentum, g) : buffer;
     }
-    store(r.param + i, p + g * minus_lr, lanes);
+    store(r.param + i, fused<T>(g, minus_lr, p), lanes);
   });
 }
 
@@ -42,7 +55,7 @@ template <class T> void adam(const StepRange<T>& r, const StepNumbers& s) {
   sweep<T>(r.n, [&](int64_t i, auto lanes) {
     Lanes<T> p, g = gradient(r, s, i, lanes, p);
     const Lanes<T> m = lerp(load(r.a + i, lanes), g, weight);
-    Lanes<T> v = load(r.b + i, lanes) * beta2 + g * g * rest2;
+    Lanes<T> v = mean_square<T>(load(r.b + i, lanes), beta2, g, rest2);
     store(r.a + i, m, lanes);
     store(r.b + i, v, lanes);
     if (s.flag) {
@@ -60,7 +73,7 @@ template <class T> void nadam(const StepRange<T>& r, const StepNumbers& s) {
   sweep<T>(r.n, [&](int64_t i, auto lanes) {
     Lanes<T> p, g = gradient(r, s, i, lanes, p);
     const Lanes<T> m = lerp(load(r.a + i, lanes), g, weight);
-    const Lanes<T> v = load(r.b + i, lanes) * beta2 + g * g * rest2;
+    const Lanes<T> v = mean_square<T>(load(r.b + i, lanes), beta2, g, rest2);
     store(r.a + i, m, lanes);
     store(r.b + i, v, lanes);
     const Lanes<T> denominator = square_root(v / correction) + eps;
@@ -74,7 +87,7 @@ template <class T> void radam(const StepRange<T>& r, const StepNumbers& s) {
   sweep<T>(r.n, [&](int64_t i, auto lanes) {
     Lanes<T> p, g = gradient(r, s, i, lanes, p);
     const Lanes<T> m = lerp(load(r.a + i, lanes), g, weight);
-    const Lanes<T> v = load(r.b + i, lanes) * beta2 + g * g * rest2;
+    const Lanes<T> v = mean_square<T>(load(r.b + i, lanes), beta2, g, rest2);
     store(r.a + i, m, lanes);
     store(r.b + i, v, lanes);
     Lanes<T> update = m / correction * lr;
@@ -99,7 +112,7 @@ template <class T> void adagrad(const StepRange<T>& r, const StepNumbers& s) {
   const T eps = T(s.k[0]), minus_step = T(s.k[1]);
   sweep<T>(r.n, [&](int64_t i, auto lanes) {
     Lanes<T> p, g = gradient(r, s, i, lanes, p);
-    const Lanes<T> sum = load(r.a + i, lanes) + g * g;
+    const Lanes<T> sum = fused<T>(g, g, load(r.a + i, lanes));
     store(r.a + i, sum, lanes);
     store(r.param + i, p + g * minus_step / (square_root(sum) + eps), lanes);
   });
@@ -109,12 +122,12 @@ template <class T> void adadelta(const StepRange<T>& r, const StepNumbers& s) {
   const T rho = T(s.k[0]), rest = T(1 - s.k[0]), eps = T(s.k[1]), minus_lr = T(s.k[2]);
   sweep<T>(r.n, [&](int64_t i, auto lanes) {
     Lanes<T> p, g = gradient(r, s, i, lanes, p);
-    const Lanes<T> v = load(r.a + i, lanes) * rho + g * g * rest;
+    const Lanes<T> v = mean_square<T>(load(r.a + i, lanes), rho, g, rest);
     const Lanes<T> past = load(r.b + i, lanes);
     const Lanes<T> delta = square_root(past + eps) / square_root(v + eps) * g;
     store(r.a + i, v, lanes);
-    store(r.b + i, past * rho + delta * delta * rest, lanes);
-    store(r.param + i, p + delta * minus_lr, lanes);
+    store(r.b + i, mean_square<T>(past, rho, delta, rest), lanes);
+    store(r.param + i, fused<T>(delta, minus_lr, p), lanes);
   });
 }
 
@@ -123,19 +136,19 @@ template <class T> void rmsprop(const StepRange<T>& r, const StepNumbers& s) {
   const T momentum = T(s.k[3]);
   sweep<T>(r.n, [&](int64_t i, auto lanes) {
     Lanes<T> p, g = gradient(r, s, i, lanes, p);
-    const Lanes<T> v = load(r.a + i, lanes) * alpha + g * g * rest;
+    const Lanes<T> v = mean_square<T>(load(r.a + i, lanes), alpha, g, rest);
     store(r.a + i, v, lanes);
     Lanes<T> spread = v;
     if (s.flag) {
       const Lanes<T> mean = lerp(load(r.b + i, lanes), g, rest);
       store(r.b + i, mean, lanes);
-      spread -= mean * mean;
+      spread = fused<T>(-mean, mean, spread);
     }
     const Lanes<T> denominator = square_root(spread) + eps;
     if (r.c) {
       const Lanes<T> buffer = load(r.c + i, lanes) * momentum + g / denominator;
       store(r.c + i, buffer, lanes);
-      store(r.param + i, p + buffer * minus_lr, lanes);
+      store(r.param + i, fused<T>(buffer, minus_lr, p), lanes);
     } else {
       store(r.param + i, p + g * minus_lr / denominator, lanes);
     }
