@@ -19,7 +19,7 @@ os.environ["RUSHLIGHT_TEST_MODULE"] = "torch"
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
-from ops import FAMILIES, ROWS, experiments, golden  # noqa: E402
+from ops import FAMILIES, ROWS, assertions, experiments, golden  # noqa: E402
 
 SHORTEST = {"float32": np.float32, "bfloat16": np.float32, "float16": np.float16}
 REAL_OF = {"complex64": "float32", "complex128": "float64"}
@@ -80,12 +80,21 @@ def report(row, found) -> None:
             print(f"  {row.name} {key} does not raise: {outcome!r:.150}", file=sys.stderr)
 
 
+def record_assertions(stamp: dict) -> None:
+    """What torch.testing.assert_close says to the pairs of tests/ops/assertions.py."""
+    said = assertions.answers(torch, torch.testing.assert_close)
+    golden.save("assert_close", {"recorded": stamp, "rows": {"assert_close": said}})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("families", nargs="*", help="families to record; all by default")
     parser.add_argument("--row", help="record this row only, keeping the others")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    stamp = {"torch": torch.__version__, "processor": processor()}
+    if not options.families:
+        record_assertions(stamp)
     for family in options.families or FAMILIES:
         start = time.perf_counter()
         old = golden.load(family)["rows"] if options.row else {}
@@ -94,7 +103,6 @@ def main() -> None:
             if options.row in (None, row.name):
                 rows[row.name] = record(row)
                 report(row, rows[row.name])
-        stamp = {"torch": torch.__version__, "processor": processor()}
         size = golden.save(family, {"recorded": stamp, "rows": rows})
         took = time.perf_counter() - start
         print(f"{family}: {len(rows)} rows, {size / 1024:.0f} KiB, {took:.1f} s")

@@ -16,6 +16,7 @@ def F(name, *calls, fails=(), **options):
 
 F(
     "conv1d",
+    call(t(1, 1, 4), t(2, 1, 2), t(2)),
     call(t(2, 3, 5), t(4, 3, 2)),
     call(t(2, 3, 5), t(4, 3, 2), t(4)),
     call(t(1, 2, 6), t(2, 2, 3), None, 2, 1),
@@ -40,6 +41,7 @@ F(
 )
 F(
     "conv2d",
+    call(t(1, 1, 3, 3), t(1, 1, 2, 2), t(1)),
     call(t(1, 2, 4, 4), t(3, 2, 2, 2)),
     call(t(1, 2, 4, 4), t(3, 2, 2, 2), t(3)),
     call(t(2, 2, 5, 4), t(2, 2, 3, 3), t(2), (2, 1), (1, 1)),
@@ -60,6 +62,7 @@ F(
 )
 F(
     "conv3d",
+    call(t(1, 1, 2, 2, 2), t(1, 1, 1, 2, 2), t(1)),
     call(t(1, 2, 3, 3, 3), t(2, 2, 2, 2, 2)),
     call(t(1, 1, 3, 3, 3), t(2, 1, 2, 2, 2), t(2), 2, 1),
     fails=[fail(t(1, 2, 3, 3), t(2, 2, 2, 2, 2))],
@@ -67,6 +70,7 @@ F(
 )
 F(
     "conv_transpose1d",
+    call(t(1, 1, 3), t(1, 2, 2), t(2)),
     call(t(2, 3, 4), t(3, 2, 3)),
     call(t(1, 2, 4), t(2, 3, 3), t(3), 2, 1, 1),
     call(t(1, 4, 3), t(4, 1, 2), groups=2),
@@ -75,13 +79,19 @@ F(
 )
 F(
     "conv_transpose2d",
+    call(t(1, 1, 2, 2), t(1, 1, 2, 2), t(1)),
     call(t(1, 2, 3, 3), t(2, 3, 2, 2)),
     call(t(1, 2, 3, 2), t(2, 2, 3, 3), t(2), 2, 1, 1),
     call(t(1, 2, 2, 2), t(2, 1, 2, 2), groups=2, dilation=2),
     fails=[fail(t(1, 2, 3, 3), t(3, 3, 2, 2))],
     alias=["conv_transpose2d"],
 )
-F("conv_transpose3d", call(t(1, 2, 2, 2, 2), t(2, 1, 2, 2, 2)), alias=["conv_transpose3d"])
+F(
+    "conv_transpose3d",
+    call(t(1, 1, 2, 1, 2), t(1, 1, 1, 2, 2)),
+    call(t(1, 2, 2, 2, 2), t(2, 1, 2, 2, 2)),
+    alias=["conv_transpose3d"],
+)
 row(
     "convolution",
     [call(t(1, 2, 4, 4), t(3, 2, 2, 2), None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1)],

@@ -326,7 +326,7 @@ def checkable(row, torch, order: int):
     if not (row.grad and row.gradcheck):
         return
     left = {"float64": 3 if order == 1 else 2, "complex128": 1}
-    limit = 40 if order == 1 else 24
+    limit = 30 if order == 1 else 20
     for dtype, n, call in cases(row, ("float64", "complex128")):
         builder = Builder(torch, dtype, requires_grad=True)
         try:

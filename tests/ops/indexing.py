@@ -175,7 +175,10 @@ row(
         call(B, 1, i(3, 6, bound=4), t(3, 6, distinct=True), r, include_self=False)
         for r in ("sum", "prod", "mean", "amax", "amin")
     ],
-    [fail(B, 1, i(3, 2, bound=4), t(3, 2), "largest"), fail(B, 1, i(3, 2, bound=4), t(3, 1), "sum")],
+    [
+        fail(B, 1, i(3, 2, bound=4), t(3, 2), "largest"),
+        fail(B, 1, i(3, 2, bound=4), t(3, 1), "sum"),
+    ],
     exact=False,
 )
 row(

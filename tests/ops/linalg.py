@@ -302,6 +302,7 @@ row(
     [fail(t(3), t(3))],
     gradcheck=False,
     grad=False,
+    outs=False,
     **SOLVE,
 )
 row(

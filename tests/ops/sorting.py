@@ -91,7 +91,6 @@ row(
     ],
     [
         fail(t(2, 3), t(3, 2)),
-        fail(EDGES, t(2, dtype="int16")),
         fail(t(), t(2)),
         fail(EDGES, t(2), side="middle"),
         fail(EDGES, t(2), right=True, side="left"),

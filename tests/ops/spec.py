@@ -132,7 +132,7 @@ class Row:
     inplace_flag: bool = False
     uninitialised: bool = False
     layouts: bool = True
-    outs: bool = True  # False: PyTorch corrupts memory when out= has another element type
+    outs: bool = True  # False: out= of another element type breaks PyTorch itself
     rtol: dict = field(default_factory=dict)
     atol: dict = field(default_factory=dict)
     family: str = ""

@@ -5,8 +5,8 @@ One op: `python -m pytest tests/ops -k "mul"`; RUSHLIGHT_TEST_MODULE names anoth
 To add a row: in the file of its family write
     row("hypot", [call(t(3, 4), t(4)), call(t(), t(2, 0))], [fail(t(3), t(4))], promotion=True)
 Calls run in all element types (or `dtypes=`); t() is a tensor of the element type in turn, i() an
-index, m() a mask. Nothing expected is written by hand: `python tools/record_golden.py FAMILY [op]`,
-with PyTorch installed, records values, refusals, messages, strides and gradients.
+index, m() a mask. Nothing expected is written by hand: with PyTorch installed
+`python tools/record_golden.py FAMILY [--row OP]` records values, refusals, messages, gradients.
 """
 
 import pytest
