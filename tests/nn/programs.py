@@ -1313,3 +1313,38 @@ def flexible_attention(torch, nn, F, g, i):
         flex.flex_attention(q, k, v, block_mask=window, scale=0.3),
         flex.flex_attention(q, k[:, :1], v[:, :1], enable_gqa=True, return_lse=True),
     ]  # fmt: skip
+
+
+@program
+def functions_of_modules(torch, nn, F, g, i):
+    func = importlib.import_module(torch.__name__ + ".func")
+    net = nn.Linear(2, 1)
+    tied = nn.Sequential(net, nn.Linear(1, 2), net)
+    models = [nn.BatchNorm1d(2), nn.BatchNorm1d(2)]
+    params, buffers = func.stack_module_state(models)
+    seen = [
+        func.functional_call(net, {"weight": g(1, 2), "bias": g(1)}, g(3, 2)),
+        func.functional_call(net, ({"weight": g(1, 2)}, {"bias": g(1)}), (), {"input": g(3, 2)}),
+        func.functional_call(
+            tied,
+            {"0.weight": g(1, 2), "0.bias": g(1), "1.weight": g(2, 1), "1.bias": g(2)},
+            g(3, 2),
+        ),
+        params, buffers, params["weight"].requires_grad,
+    ]  # fmt: skip
+    for act in (
+        lambda: func.functional_call(net, ({"weight": g(1, 2)}, {"weight": g(1, 2)}), g(3, 2)),
+        lambda: func.functional_call(net, ({"weight": g(1, 2)}, 3), g(3, 2)),
+        lambda: func.functional_call(net, 3, g(3, 2)),
+        lambda: func.functional_call(tied, {"0.bias": g(1), "2.bias": g(1)}, g(3, 2)),
+        lambda: func.functional_call(net, {}, g(3, 2), tie_weights=3),
+        lambda: func.stack_module_state([]),
+        lambda: func.stack_module_state([net, models[0]]),
+        lambda: func.stack_module_state([nn.ReLU(), nn.ReLU().eval()]),
+    ):
+        try:
+            act()
+            seen.append("accepted")
+        except Exception as error:
+            seen.append([type(error).__name__, str(error)])
+    return seen

@@ -99,8 +99,6 @@ def _functional_call(
 
     ``tie_weights`` gives tensors that are shared in the module the same replacement.
     """
-    if not isinstance(tie_weights, bool):
-        raise TypeError(f"Expected tie_weights to be a bool, got {type(tie_weights).__name__}")
     if args is None:
         args = ()
     elif not isinstance(args, tuple):
