@@ -128,7 +128,8 @@ void copy_items(char* out, int64_t out_stride, const char* in, int64_t in_stride
   by_size(size, [&](auto zero) {
     using T = decltype(zero);
     if (out_stride == int64_t(sizeof(T))) {
-      for (int64_t i = 0; i < n; ++i) store(out + i * int64_t(sizeof(T)), load<T>(in + i * in_stride));
+      constexpr int64_t step = sizeof(T);
+      for (int64_t i = 0; i < n; ++i) store(out + i * step, load<T>(in + i * in_stride));
     } else {
       for (int64_t i = 0; i < n; ++i) store(out + i * out_stride, load<T>(in + i * in_stride));
     }

@@ -251,7 +251,9 @@ int64_t arg_extreme(DType t, bool largest, const char* in, int64_t n, int64_t st
     double value;  // or a float
     fold_begin(fold, t, (char*)&value, 1);
     fold_dense(fold, t, (char*)&value, in, n, 0);
-    if (t == DType::Float) return folds().find_float((const float*)in, n, load<float>((char*)&value));
+    if (t == DType::Float) {
+      return folds().find_float((const float*)in, n, load<float>((char*)&value));
+    }
     return folds().find_double((const double*)in, n, value);
   }
   int64_t best = 0;

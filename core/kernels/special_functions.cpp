@@ -18,6 +18,10 @@ double log_gamma(double x) {
   int sign;
   return ::lgamma_r(x, &sign);
 }
+float log_gamma(float x) {
+  int sign;
+  return ::lgammaf_r(x, &sign);
+}
 
 double digamma(double x) {
   if (x == 0) return std::copysign(kInfinity, -x);
@@ -74,7 +78,7 @@ double inverse_erf(double x) {
   if (x == 0 || std::isnan(x)) return x;
   const double l = std::log1p(-x * x), c = 2 / (kPi * 0.147) + l / 2;
   double y = std::copysign(std::sqrt(std::sqrt(c * c - l / 0.147) - c), x);
-  for (int k = 0; k < 3; ++k) {
+  for (int k = 0; k < 2; ++k) {
     // Near the ends the complement keeps its digits where erf(y) has lost them.
     const double beyond = (1 - std::abs(x)) - std::erfc(std::abs(y));
     const double error = std::abs(x) < 0.5 ? std::erf(y) - x : x < 0 ? -beyond : beyond;

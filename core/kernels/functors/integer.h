@@ -23,6 +23,20 @@ template <class T> RL_FN T rest_of(T a, T b) {
   return T(a % b);
 }
 
+// fmod, quick for floats whose quotient is below 2^28: in double, the quotient is then not rounded
+// to an integer it is not, and its product with b is exact.
+template <class T> RL_FN T float_rest(T a, T b) {
+  if constexpr (std::is_same_v<T, float>) {
+    const double q = double(a) / double(b);
+    if (q > -268435456.0 && q < 268435456.0) {
+      const int64_t whole = int64_t(q);
+      if (whole == 0) return a;
+      return std::copysign(float(double(a) - double(whole) * double(b)), a);
+    }
+  }
+  return std::fmod(a, b);
+}
+
 template <class T> struct DivTrunc {
   RL_FN T operator()(T a, T b) const {
     if constexpr (is_integer<T>) return quotient_of(a, b);
@@ -36,7 +50,7 @@ template <class T> struct DivFloor {
       return (a < 0) != (b < 0) && rest_of(a, b) != 0 ? T(q - 1) : q;
     } else {  // as Python: consistent with remainder, rounded to the nearest floor
       if (b == 0) return a / b;
-      const T rest = std::fmod(a, b);
+      const T rest = float_rest(a, b);
       T q = (a - rest) / b;
       if (rest != 0 && (b < 0) != (rest < 0)) q -= 1;
       if (q == 0) return std::copysign(T(0), a / b);
@@ -51,7 +65,7 @@ template <class T> struct Remainder {  // has the divisor's sign
       const T r = rest_of(a, b);
       return r != 0 && (r < 0) != (b < 0) ? T(r + b) : r;
     } else {
-      const T r = std::fmod(a, b);
+      const T r = float_rest(a, b);
       return r != 0 && (r < 0) != (b < 0) ? r + b : r;
     }
   }
@@ -59,7 +73,7 @@ template <class T> struct Remainder {  // has the divisor's sign
 template <class T> struct Fmod {
   RL_FN T operator()(T a, T b) const {
     if constexpr (is_integer<T>) return rest_of(a, b);
-    else return std::fmod(a, b);
+    else return float_rest(a, b);
   }
 };
 

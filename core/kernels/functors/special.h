@@ -6,6 +6,7 @@ namespace rl::kernels::fn {
 
 // These are computed in double and rounded once.
 double log_gamma(double x);
+float log_gamma(float x);
 double digamma(double x);
 double zeta(double x, double q);        // Hurwitz: the sum of (q + k)^-x
 double polygamma(int64_t n, double x);  // the n-th derivative of digamma

@@ -3,12 +3,26 @@
 #include "kernels/vec.h"
 
 // Polynomials were fitted by interpolation at Chebyshev nodes in 60 digits (mpmath).
+//
+// Note [Accuracy]
+// The largest errors seen, in units of the last place, float / double, over 10^5 / 600 random
+// arguments of each of several ranges, against float64 and 120-bit values (mpmath), AVX2:
+//   exp 1.1/1.1  exp2 1.1/0.9  expm1 1.7/1.6  log 0.8/0.7  log2 1.4/1.2  log10 1.9/1.2
+//   log1p 0.8/0.7  tanh 2.3/1.9  sinh 2.1/1.8  cosh 1.4/1.0  sigmoid 2.1/1.8  erf 1.1/0.7
+//   sin 1.5/1.2 and cos 1.7/1.4 (2.4 close to a zero)  tan 3.2/2.2
+// The baseline of x86, which rounds twice where others fuse, stays within 0.2 of these. Results
+// do not depend on the place of an element: short rests go through the same registers.
 namespace rl::kernels::RL_LEVEL_NAMESPACE {
 
-// c0 + c1 x + ... by Horner's rule.
-template <class V> RL_INLINE V polynomial(V, V c) { return c; }
-template <class V, class... C> RL_INLINE V polynomial(V x, V c0, V c1, C... rest) {
-  return fma(x, polynomial(x, c1, V(rest)...), c0);
+// c0 + c1 x + ... by Horner's rule on pairs, which halves the chain of dependent operations.
+template <class V> RL_INLINE V polynomial_of(V, V, V c) { return c; }
+template <class V> RL_INLINE V polynomial_of(V x, V, V c0, V c1) { return fma(x, c1, c0); }
+template <class V, class... C>
+RL_INLINE V polynomial_of(V x, V square, V c0, V c1, V c2, C... rest) {
+  return fma(square, polynomial_of(x, square, c2, rest...), fma(x, c1, c0));
+}
+template <class V, class... C> RL_INLINE V polynomial(V x, C... c) {
+  return polynomial_of(x, x * x, c...);
 }
 
 template <class T> struct Coefficients;

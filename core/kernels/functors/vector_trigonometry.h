@@ -15,8 +15,8 @@ void tan_items(double* x, int n);
 namespace rl::kernels::RL_LEVEL_NAMESPACE {
 
 // pi/2 in parts of few bits, whose products with n are exact; polynomials on [-0.79, 0.79] in z =
-// x^2: sin(x) = x + x^3 s(z), cos(x) = 1 - z/2 + z^2 c(z); erf(x) = x + x e(z) for |x| < 0.92 and
-// 1 - exp(g) beyond.
+// x^2: sin(x) = x + x^3 s(z), cos(x) = 1 - z/2 + z^2 c(z); erf(x) = x + x e(z) up to a split and
+// 1 - exp(g(|x| - split)) beyond: g is developed there, where its rounding errors weigh most.
 template <class T> struct CircularCoefficients;
 template <> struct CircularCoefficients<float> {
   using V = Vec<float>;
@@ -39,11 +39,12 @@ template <> struct CircularCoefficients<float> {
                       V(-0.02685915147f), V(0.005200368587f), V(-0.0008134709332f),
                       V(8.334718615e-5f));
   }
-  static RL_INLINE V erf_exponent(V a) {
-    const V t = (a - V(2.46f)) * V(1.0f / 1.55f);
-    return polynomial(t, V(-7.594217579f), V(-8.179693988f), V(-2.264523357f), V(-0.04175001927f),
-                      V(0.01299313799f), V(-0.003933414476f), V(0.001126118962f),
-                      V(-0.0002914047848f), V(5.36569869e-5f), V(-2.575927493e-6f));
+  static RL_INLINE V erf_exponent(V t) {
+    return polynomial(
+        t,
+        V(-1.643862292f), V(-2.504890028f), V(-0.8327279842f), V(-0.0449425714f),
+        V(0.01094682038f), V(-0.002229963217f), V(0.0003496066856f), V(-3.76581057e-5f),
+        V(2.301916049e-6f), V(-4.988251603e-8f));
   }
 };
 template <> struct CircularCoefficients<double> {
@@ -73,18 +74,22 @@ template <> struct CircularCoefficients<double> {
         V(-1.63646421581676153e-7), V(1.4792401209404813e-8), V(-1.216456005728345008e-9),
         V(8.70904512905310669e-11), V(-4.230945824295337817e-12));
   }
-  static RL_INLINE V erf_exponent(V a) {
-    const V t = (a - V(3.5)) * V(0.4);
+  static RL_INLINE V erf_exponent(V t) {
     return polynomial(
-        t, V(-14.11243740214817376), V(-18.16524897091297716), V(-6.042206592138938711),
-        V(-0.08165090971780905598), V(0.03412841107974977222), V(-0.0143845483303334499),
-        V(0.005953704476190262758), V(-0.002373997280513563683), V(0.000893576585584579421),
-        V(-0.0003078195595139638365), V(0.00009090090217256991497), V(-0.00001847452395376142089),
-        V(-1.477503599641089098e-6), V(4.565967120203179378e-6), V(-3.422294334462000892e-6),
-        V(1.917889171144331024e-6), V(-9.124365065445988775e-7), V(3.843739416527384798e-7),
-        V(-1.361197204319702336e-7), V(2.613145870923956346e-8), V(3.922377494569263678e-9),
-        V(1.930550928341464429e-10), V(6.621479020937691298e-10), V(-5.618027658915205024e-9),
-        V(3.663099706885392573e-9), V(-2.56688253565794254e-10), V(-2.283670456893157959e-10));
+        t,
+        V(-1.84960550993324824), V(-2.638967514234793672), V(-0.8431072563583675449),
+        V(-0.0415610980488282332), V(0.01003382545840181841), V(-0.001977903177353079914),
+        V(0.0002373253938968954), V(0.00002626820510067578625),
+        V(-0.00002713597716731436378), V(9.56798726985793299e-6),
+        V(-2.005331485267747457e-6), V(8.771565581488071934e-8),
+        V(1.404053398081288148e-7), V(-7.764469103812680315e-8),
+        V(2.666050431143790813e-8), V(-6.980264698463312032e-9),
+        V(1.457570447558680829e-9), V(-2.426604835566708625e-10),
+        V(3.115720328429077649e-11), V(-2.795924869211813757e-12),
+        V(1.10911595399812286e-13), V(1.286441294903275538e-14),
+        V(-2.960434260326810648e-15), V(2.978113776967863864e-16),
+        V(-1.805351897219383128e-17), V(6.396074041378350149e-19),
+        V(-1.028473741870103653e-20));
   }
 };
 
@@ -142,7 +147,7 @@ template <class T> RL_INLINE Vec<T> erf(Vec<T> x) {
   using C = CircularCoefficients<T>;
   const V a = abs(x), most(C::erf_most), split(C::erf_split);
   const V small = fma(x, C::erf_small(x * x), x);
-  const V g = C::erf_exponent(select(a < split, split, select(a > most, most, a)));
+  const V g = C::erf_exponent(select(a < split, split, select(a > most, most, a)) - split);
   const Reduced<T> e = reduce_by_ln2(g);
   const V large = V(T(1)) - exp_of_rest(e.r) * power_of_two<T>(e.whole);
   return select(a < split, small, select(isnan(x), x, copysign(large, x)));
