@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import rushlight as torch
+from rushlight._core_ops import core_op
 
 from .optimizer import Optimizer
 
 
 def core_step(name):
     """The core's step over lists of tensors: the arrays first, then the numbers."""
-    step = getattr(torch._C, "_ops_table", {}).get(name)
+    step = core_op(name)
     set_grad = torch._C._set_grad_enabled
 
     def call(*args):

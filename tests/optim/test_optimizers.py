@@ -1,6 +1,7 @@
 """Optimizers against what PyTorch recorded: steps, state, checkpoints, hooks and errors."""
 
 import copy
+import importlib
 import json
 import lzma
 import pickle
@@ -199,3 +200,31 @@ def test_tensor_lr_is_read_at_each_step():
     lr.fill_(0.25)
     optimizer.step()
     assert params[0].tolist() == [pytest.approx(v - 0.75) for v in before]
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam", "nadam", "radam", "adamax", "adagrad", "adadelta"])
+def test_steps_run_in_the_core(name):
+    module = importlib.import_module(f"rushlight.optim.{name}")
+    assert module._step is not None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex64"])
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "NAdam", "RAdam", "Adamax", "Adagrad", "RMSprop"])
+def test_core_agrees_with_tensor_ops(kind, dtype):
+    options = {"momentum": 0.9} if kind in ("SGD", "RMSprop") else {}
+    results = []
+    for in_core in (True, False):
+        leaf = programs.tensor_of(torch, (3, 4), 0.5, "float64").to(getattr(torch, dtype))
+        param = leaf.t().requires_grad_()  # another memory order than its gradients
+        optimizer = getattr(torch.optim, kind)([param], lr=0.05, **options)
+        for step in range(3):
+            grad = programs.tensor_of(torch, (4, 3), step, "float64")
+            param.grad = grad.to(getattr(torch, dtype))
+            if in_core:
+                optimizer.step()
+            else:
+                with torch.no_grad():
+                    optimizer._update_each(optimizer.param_groups[0])
+        results.append(param.detach())
+    tolerance = {"bfloat16": 2e-2, "float64": 1e-12}.get(dtype, 1e-5)
+    assert (results[0] - results[1]).abs().max().item() <= tolerance

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import rushlight as torch
+from rushlight._core_ops import core_op
+
+_total_norm = core_op("_total_norm")
+_scale_list_ = core_op("_scale_list_")
 
 
 def _tensors(tensors):
@@ -16,8 +20,11 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     if not tensors:
         return torch.tensor(0.0)
     first = tensors[0].device
-    norms = [torch.linalg.vector_norm(t, norm_type).to(first) for t in tensors]
-    total = torch.linalg.vector_norm(torch.stack(norms), norm_type)
+    if norm_type == 2.0 and _total_norm is not None and not torch.is_grad_enabled():
+        total = _total_norm(tensors)
+    else:
+        norms = [torch.linalg.vector_norm(t, norm_type).to(first) for t in tensors]
+        total = torch.linalg.vector_norm(torch.stack(norms), norm_type)
     if error_if_nonfinite and torch.logical_or(total.isnan(), total.isinf()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
@@ -36,6 +43,9 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     # Clamped rather than tested: no value is read back.
     coefficient = torch.clamp(max_norm / (total_norm + 1e-6), max=1.0)
     with torch.no_grad():
+        if _scale_list_ is not None:
+            _scale_list_(grads, coefficient)
+            return
         for grad in grads:
             grad.mul_(coefficient.to(grad.device))
 
