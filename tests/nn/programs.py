@@ -357,6 +357,12 @@ nn.modules.utils._pair(3)
 nn.modules.utils._reverse_repeat_tuple((1, 2), 2)
 """
 
+# Programs on matrix factorizations, and the ops that they wait for.
+NEEDS = {
+    "initial_orthogonal": ["linalg.qr"],
+    "orthogonal_weights": ["geqrf", "linalg.householder_product", "linalg.solve", "matrix_exp"],
+}
+
 _PROGRAMS = []
 
 
@@ -1347,4 +1353,35 @@ def functions_of_modules(torch, nn, F, g, i):
             seen.append("accepted")
         except Exception as error:
             seen.append([type(error).__name__, str(error)])
+    return seen
+
+
+@program
+def orthogonal_weights(torch, nn, F, g, i):
+    norms = nn.utils.parametrizations
+    seen = []
+    for shape, options in (
+        ((3, 3), {}),
+        ((4, 2), {}),
+        ((2, 4), {"orthogonal_map": "cayley"}),
+        ((4, 3), {"orthogonal_map": "householder", "use_trivialization": False}),
+        ((3, 3), {"orthogonal_map": "matrix_exp", "use_trivialization": False}),
+    ):
+        net = nn.Linear(shape[1], shape[0])
+        with torch.no_grad():
+            net.weight.copy_(g(*shape) + torch.eye(*shape))
+        torch.manual_seed(12)
+        norms.orthogonal(net, **options)
+        with torch.no_grad():
+            net.parametrizations.weight.original.add_(g(*shape) * 0.1)
+        seen.append([net.weight, list(net.state_dict())])
+    for bad in (
+        lambda: norms.orthogonal(nn.Linear(2, 2), "bias"),
+        lambda: norms.orthogonal(nn.Linear(2, 2), "gain"),
+        lambda: norms.orthogonal(nn.Linear(2, 2), orthogonal_map="qr"),
+    ):
+        try:
+            bad()
+        except ValueError as error:
+            seen.append(str(error))
     return seen

@@ -1,4 +1,4 @@
-"""Ready parametrizations: weight normalization and spectral normalization."""
+"""Ready parametrizations: weight normalization, spectral normalization, orthogonality."""
 
 from __future__ import annotations
 
@@ -116,4 +116,128 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     parametrize.register_parametrization(
         module, name, _SpectralNorm(weight, n_power_iterations, dim, eps)
     )
+    return module
+
+
+def _is_orthogonal(Q, eps=None):
+    n, k = Q.size(-2), Q.size(-1)
+    if n < k:
+        Q, n, k = Q.mT, k, n
+    identity = torch.eye(k, dtype=Q.dtype, device=Q.device)
+    tolerance = 10.0 * n * torch.finfo(Q.dtype).eps if eps is None else eps
+    return torch.allclose(Q.mH @ Q, identity, atol=tolerance)
+
+
+def _make_orthogonal(A):
+    """The orthogonal factor of A, with the signs of LAPACK's reflectors."""
+    X, tau = torch.geqrf(A)
+    Q = torch.linalg.householder_product(X, tau)
+    Q *= X.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+    return Q
+
+
+class _Orthogonal(Module):
+    def __init__(self, weight, orthogonal_map, *, use_trivialization=True):
+        super().__init__()
+        if weight.is_complex() and orthogonal_map == "householder":
+            raise ValueError(
+                "The householder parametrization does not support complex tensors."
+            )
+        self.shape = weight.shape
+        self.orthogonal_map = orthogonal_map
+        if use_trivialization:
+            self.register_buffer("base", None)
+
+    def forward(self, X):
+        transposed = X.size(-2) < X.size(-1)
+        if transposed:
+            X = X.mT
+        n, k = X.size(-2), X.size(-1)
+        if self.orthogonal_map == "householder":
+            A = X.tril(diagonal=-1)
+            tau = 2.0 / (1.0 + (A * A).sum(dim=-2))
+            Q = torch.linalg.householder_product(A, tau)
+            # The diagonal holds the signs of the columns.
+            Q = Q * X.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
+        else:
+            Q = self._map(self._skew(X, n, k), n)[..., :k]
+        if hasattr(self, "base"):
+            Q = self.base @ Q
+        return Q.mT if transposed else Q
+
+    @staticmethod
+    def _skew(X, n, k):
+        X = X.tril()
+        if n != k:
+            X = torch.cat([X, X.new_zeros(n, n - k).expand(*X.shape[:-2], -1, -1)], dim=-1)
+        return X - X.mH
+
+    def _map(self, A, n):
+        if self.orthogonal_map == "matrix_exp":
+            return torch.matrix_exp(A)
+        identity = torch.eye(n, dtype=A.dtype, device=A.device)
+        return torch.linalg.solve(
+            torch.add(identity, A, alpha=-0.5), torch.add(identity, A, alpha=0.5)
+        )
+
+    def right_inverse(self, Q):
+        if Q.shape != self.shape:
+            raise ValueError(
+                f"Expected a matrix or batch of matrices of shape {self.shape}. "
+                f"Got a tensor of shape {Q.shape}."
+            )
+        with torch.no_grad():
+            transposed = Q.size(-2) < Q.size(-1)
+            tall = Q.mT if transposed else Q
+            if hasattr(self, "base"):
+                self.base = self._completed(tall)
+                result = torch.zeros_like(Q)
+                result.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
+                return result
+            if self.orthogonal_map != "householder":
+                raise NotImplementedError(
+                    "It is not possible to assign to the matrix exponential or the Cayley "
+                    "parametrizations when use_trivialization=False."
+                )
+            A, tau = torch.geqrf(tall)
+            diagonal = A.diagonal(dim1=-2, dim2=-1)
+            diagonal.sign_()
+            # LAPACK marks a column that needed no reflection by tau = 0.
+            diagonal[tau == 0.0] *= -1
+            return A.mT if transposed else A
+
+    @staticmethod
+    def _completed(tall):
+        n, k = tall.size(-2), tall.size(-1)
+        if n == k:
+            return tall.clone() if _is_orthogonal(tall) else _make_orthogonal(tall)
+        rest = torch.randn(*tall.size()[:-2], n, n - k, dtype=tall.dtype, device=tall.device)
+        return _make_orthogonal(torch.cat([tall, rest], dim=-1))
+
+
+def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
+    """Keep ``module.name`` orthogonal (Lezcano-Casado and Martinez-Rubio 2019).
+
+    ``orthogonal_map``: matrix_exp, cayley or householder; by default matrix_exp for square and
+    complex matrices, householder for others.
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, torch.Tensor):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    if weight.ndim < 2:
+        raise ValueError(
+            f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions."
+        )
+    if orthogonal_map is None:
+        square = weight.size(-2) == weight.size(-1)
+        orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
+    if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
+        raise ValueError(
+            'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
+            f"Got: {orthogonal_map}"
+        )
+    parametrization = _Orthogonal(
+        weight, orthogonal_map, use_trivialization=use_trivialization
+    )
+    parametrize.register_parametrization(module, name, parametrization, unsafe=True)
     return module
