@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kBlockK = 320;    // a panel of B of this depth stays in the first cache
 constexpr int64_t kBlockM = 192;    // a block of A of this height stays in the second
 constexpr int64_t kBlockN = 3072;
+constexpr int64_t kFewRows = 40;    // of A: too few to pay for packing B
 
 enum class Start : uint8_t { Zero, FromC, ColumnBias, RowBias };
 
@@ -83,6 +84,7 @@ void tile(const Sweep<T>& s, const T* a, const T* b, T* c, int cols, int64_t i0,
     Vec<T> bv[N];
 #pragma GCC unroll 4
     for (int j = 0; j < N; ++j) bv[j] = get(b, j);
+    if (!PackedA) __builtin_prefetch(b + 8 * b_row);  // unpacked rows are far apart
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
       const Vec<T> av = splat(PackedA ? a[i] : a[i * a_row]);
@@ -383,7 +385,7 @@ template <class T> void product_oriented(const Tile<T>& t) {
   if (t.k == 0) return strips(t, t.b, 0, 0, false);
   if (t.m == 1 && t.b_col == 1 && t.n > nr) return row_by_matrix(t);
   if (t.m <= 4 && a_dense_k && b_dense_k && t.b_col != 1) return dot_products(t);
-  if (t.b_col == 1 && (bytes_b <= 24 * 1024 || t.m <= 2 * kTileRows)) {
+  if (t.b_col == 1 && (bytes_b <= 24 * 1024 || t.m <= kFewRows)) {
     return strips(t, t.b, t.b_row, nr, false);
   }
   if (b_dense_k && t.m <= 48 && t.n >= 2 * t.m) {  // B's columns as rows: only the small A is packed
