@@ -126,6 +126,30 @@ template <class T> RL_INLINE Vec<T> sqrt(Vec<T> a) {
 }
 #endif
 
+// a < b ? a : b and a > b ? a : b: the second operand where one is NaN.
+#if RL_LEVEL == 2
+RL_INLINE Vec<float> least_of(Vec<float> a, Vec<float> b) {
+  return _mm512_maskz_min_ps(__mmask16(-1), a.raw, b.raw);
+}
+RL_INLINE Vec<double> least_of(Vec<double> a, Vec<double> b) {
+  return _mm512_maskz_min_pd(__mmask8(-1), a.raw, b.raw);
+}
+RL_INLINE Vec<float> most_of(Vec<float> a, Vec<float> b) {
+  return _mm512_maskz_max_ps(__mmask16(-1), a.raw, b.raw);
+}
+RL_INLINE Vec<double> most_of(Vec<double> a, Vec<double> b) {
+  return _mm512_maskz_max_pd(__mmask8(-1), a.raw, b.raw);
+}
+#elif RL_LEVEL == 1
+RL_INLINE Vec<float> least_of(Vec<float> a, Vec<float> b) { return _mm256_min_ps(a.raw, b.raw); }
+RL_INLINE Vec<double> least_of(Vec<double> a, Vec<double> b) { return _mm256_min_pd(a.raw, b.raw); }
+RL_INLINE Vec<float> most_of(Vec<float> a, Vec<float> b) { return _mm256_max_ps(a.raw, b.raw); }
+RL_INLINE Vec<double> most_of(Vec<double> a, Vec<double> b) { return _mm256_max_pd(a.raw, b.raw); }
+#else
+template <class T> RL_INLINE Vec<T> least_of(Vec<T> a, Vec<T> b) { return select(a < b, a, b); }
+template <class T> RL_INLINE Vec<T> most_of(Vec<T> a, Vec<T> b) { return select(a > b, a, b); }
+#endif
+
 // a * b + c: rounded once where the CPU can, which the baseline of x86 cannot.
 #if RL_LEVEL == 2
 RL_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {

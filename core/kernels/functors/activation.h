@@ -140,14 +140,13 @@ template <class V> struct MishBackward {
 };
 template <class V> struct Gelu {
   RL_FN V operator()(V x) const {
-    return x * V(0.5) * (V(1) + erf(x * V(0.70710678118654752440)));
+    return x * normal_cdf(x);
   }
 };
 template <class V> struct GeluBackward {
   RL_FN V operator()(V grad, V x) const {
-    const V below = V(0.5) * (V(1) + erf(x * V(0.70710678118654752440)));
     const V density = exp(x * x * V(-0.5)) * V(0.39894228040143267794);
-    return grad * fma(x, density, below);
+    return grad * fma(x, density, normal_cdf(x));
   }
 };
 template <class V> RL_FN V gelu_inner(V x) {  // sqrt(2 / pi) (x + 0.044715 x^3)

@@ -28,10 +28,8 @@ template <class T> RL_FN T rest_of(T a, T b) {
 template <class T> RL_FN T float_rest(T a, T b) {
   if constexpr (std::is_same_v<T, float>) {
     const double q = double(a) / double(b);
-    if (q > -268435456.0 && q < 268435456.0) {
-      const int64_t whole = int64_t(q);
-      if (whole == 0) return a;
-      return std::copysign(float(double(a) - double(whole) * double(b)), a);
+    if (q > -268435456.0 && q < 268435456.0 && std::isfinite(b)) {
+      return std::copysign(float(double(a) - double(int64_t(q)) * double(b)), a);
     }
   }
   return std::fmod(a, b);

@@ -129,6 +129,9 @@ template <class V> RL_FN V conjugate(V a) {
   if constexpr (is_complex_number<V>) return std::conj(a);
   else return a;
 }
+template <class T, if_float<T> = 0> RL_FN T normal_cdf(T x) {
+  return T(0.5) * erfc(x * T(-0.70710678118654752440));
+}
 template <class V> RL_FN V sigmoid_of(V x) { return over(V(1), V(1) + exp(-x)); }
 
 }  // namespace rl::kernels::fn

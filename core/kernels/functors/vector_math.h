@@ -74,8 +74,7 @@ template <class T> RL_INLINE Reduced<T> reduce_by_ln2(Vec<T> x) {
   using V = Vec<T>;
   using C = Coefficients<T>;
   const V magic(Format<T>::magic);
-  x = select(x > V(C::exp_most), V(C::exp_most), x);
-  x = select(x < V(C::exp_least), V(C::exp_least), x);
+  x = most_of(V(C::exp_least), least_of(V(C::exp_most), x));
   const V t = fma(x, V(T(1.44269504088896340736)), magic);
   const V n = t - magic;
   const V r = fma(n, V(-C::ln2_low), fma(n, V(-C::ln2_high), x));
@@ -107,8 +106,7 @@ template <class T> RL_INLINE Vec<T> half_exp(Vec<T> x) {  // exp(x) / 2, which o
 template <class T> RL_INLINE Vec<T> exp2(Vec<T> x) {
   using V = Vec<T>;
   const V most(T(Format<T>::bias + 2)), least(T(-Format<T>::bias - Format<T>::mantissa - 3));
-  x = select(x > most, most, x);
-  x = select(x < least, least, x);
+  x = most_of(least, least_of(most, x));
   const V magic(Format<T>::magic);
   const V t = x + magic;
   const V r = (x - (t - magic)) * V(T(0.69314718055994530942));
@@ -215,7 +213,7 @@ template <class T> RL_INLINE Vec<T> tanh(Vec<T> x) {
   using V = Vec<T>;
   const V most(T(sizeof(T) == 4 ? 10 : 22));  // beyond, tanh rounds to 1
   const V a = abs(x);
-  const V m = select(a > most, most, a);
+  const V m = least_of(most, a);
   const Reduced<T> d = reduce_by_ln2(m + m);
   const V p = fma(d.r * d.r, Coefficients<T>::exp_tail(d.r), d.r);
   const V s = power_of_two<T>(d.whole);

@@ -145,12 +145,34 @@ template <class T> RL_INLINE Vec<T> tan(Vec<T> x) {
 template <class T> RL_INLINE Vec<T> erf(Vec<T> x) {
   using V = Vec<T>;
   using C = CircularCoefficients<T>;
-  const V a = abs(x), most(C::erf_most), split(C::erf_split);
+  const V a = abs(x), split(C::erf_split);
   const V small = fma(x, C::erf_small(x * x), x);
-  const V g = C::erf_exponent(select(a < split, split, select(a > most, most, a)) - split);
+  const V t = least_of(V(C::erf_most - C::erf_split), a - split);
+  const V g = C::erf_exponent(most_of(V(T(0)), t));
   const Reduced<T> e = reduce_by_ln2(g);
   const V large = V(T(1)) - exp_of_rest(e.r) * power_of_two<T>(e.whole);
   return select(a < split, small, select(isnan(x), x, copysign(large, x)));
+}
+
+// The normal distribution: floats by one exponential, accurate in the lower tail as well, down to
+// -6, from where on it counts as nothing (as it does where 1 + erf(x) is rounded). So gelu's error
+// is 2.7 units in the last place above -1 and 80 at -6, where the plain formula has no digit right.
+RL_INLINE Vec<float> normal_cdf(Vec<float> x) {
+  using V = Vec<float>;
+  const V a = abs(x);
+  const V g = polynomial(least_of(V(6.0f), a),
+                         V(-0.6931471357f), V(-0.7978867042f), V(-0.3182932543f),
+                         V(-0.03638481223f), V(0.004853712186f), V(-1.789225921e-5f),
+                         V(-0.0001938478713f), V(5.658837908e-5f), V(-9.212001086e-6f),
+                         V(9.263862089e-7f), V(-5.377135288e-8f), V(1.381681469e-9f));
+  const Reduced<float> e = reduce_by_ln2(g);
+  const V tail = exp_of_rest(e.r) * power_of_two<float>(e.whole);
+  const V below = select(a > V(6.0f), V(0.0f), tail);
+  return select(x > V(0.0f), V(1.0f) - below, below);
+}
+RL_INLINE Vec<double> normal_cdf(Vec<double> x) {
+  using V = Vec<double>;
+  return V(0.5) * (V(1.0) + erf(x * V(0.70710678118654752440)));
 }
 
 }  // namespace rl::kernels::RL_LEVEL_NAMESPACE
