@@ -1,0 +1,438 @@
+// Graph nodes and hooks as Python objects; modes; running backward.
+#include "bind/autograd.h"
+
+#include <map>
+
+#include "bind/hooks.h"
+#include "bind/op.h"
+#include "ops/op_node.h"
+
+namespace rl::bind {
+namespace {
+
+// ---- Hooks
+
+class CallableHook : public Hook {
+ public:
+  explicit CallableHook(PyObject* f) : f_(Owned::share(f)) {}
+  ~CallableHook() override {
+    if (!Py_IsInitialized()) {
+      f_.leave();
+      return;
+    }
+    WithLock lock;
+    f_ = Owned();
+  }
+  void* object() const override { return f_.get(); }
+
+ protected:
+  Owned f_;
+};
+
+Tensor checked_gradient(PyObject* made, const Tensor& given) {
+  check(is_tensor(made), ErrorKind::Type, "hook returned ", Py_TYPE(made)->tp_name,
+        ", expected a Tensor or None");
+  const Tensor& g = tensor_of(made);
+  if (given) {
+    check(g.sizes() == given.sizes(), "hook '", "' has changed the size of value");
+    check(g.dtype() == given.dtype(), "hook '", "' has changed the type of value");
+  }
+  return g;
+}
+
+class TensorHook : public CallableHook {
+ public:
+  using CallableHook::CallableHook;
+  void before(Tensors& grads) override {
+    WithLock lock;
+    for (Tensor& g : grads) {
+      Owned arg(need(wrap(g)));
+      Owned made(need(PyObject_CallOneArg(f_.get(), arg.get())));
+      if (made.get() != Py_None) g = checked_gradient(made.get(), g);
+    }
+  }
+};
+
+class LeafHook : public CallableHook {
+ public:
+  using CallableHook::CallableHook;
+  void before(Tensors& leaf) override {
+    WithLock lock;
+    Owned arg(need(wrap(leaf[0])));
+    Owned made(need(PyObject_CallOneArg(f_.get(), arg.get())));
+  }
+};
+
+Owned tuple_of(const Tensors& list) {
+  Owned t(need(PyTuple_New(Py_ssize_t(list.size()))));
+  for (size_t i = 0; i < list.size(); ++i) PyTuple_SET_ITEM(t.get(), Py_ssize_t(i), need(wrap(list[i])));
+  return t;
+}
+
+void take_tuple(PyObject* made, Tensors& list) {
+  if (made == Py_None) return;
+  Owned items;
+  if (is_tensor(made)) items = Owned(need(PyTuple_Pack(1, made)));
+  else items = Owned(need(PySequence_Fast(made, "a hook must return a tuple of gradients")));
+  check(size_t(PySequence_Fast_GET_SIZE(items.get())) == list.size(),
+        "hook has returned an incorrect number of values");
+  for (size_t i = 0; i < list.size(); ++i) {
+    PyObject* o = PySequence_Fast_GET_ITEM(items.get(), Py_ssize_t(i));
+    list[i] = o == Py_None ? Tensor() : checked_gradient(o, Tensor());
+  }
+}
+
+class NodeHook : public CallableHook {
+ public:
+  NodeHook(PyObject* f, bool before) : CallableHook(f), before_(before) {}
+  void before(Tensors& grads) override {
+    if (!before_) return;
+    WithLock lock;
+    const Owned arg = tuple_of(grads);
+    Owned made(need(PyObject_CallOneArg(f_.get(), arg.get())));
+    take_tuple(made.get(), grads);
+  }
+  void after(Tensors& made, const Tensors& received) override {
+    if (before_) return;
+    WithLock lock;
+    const Owned inputs = tuple_of(made), outputs = tuple_of(received);
+    Owned r(need(PyObject_CallFunctionObjArgs(f_.get(), inputs.get(), outputs.get(), nullptr)));
+    take_tuple(r.get(), made);
+  }
+
+ private:
+  bool before_;
+};
+
+// ---- Nodes
+
+struct NodeObject {
+  PyObject_HEAD
+  Node* node;
+  PyObject* dict;
+};
+
+PyTypeObject* base_type = nullptr;
+
+Node* self_of(PyObject* o) { return reinterpret_cast<NodeObject*>(o)->node; }
+
+void node_dealloc(PyObject* o) {
+  auto* self = reinterpret_cast<NodeObject*>(o);
+  PyTypeObject* type = Py_TYPE(o);
+  PyObject_GC_UnTrack(o);
+  Py_CLEAR(self->dict);
+  if (self->node) {
+    self->node->owner = nullptr;
+    Node::release(self->node);
+  }
+  PyObject_GC_Del(o);
+  Py_DECREF(type);
+}
+int node_traverse(PyObject* o, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(o));
+  Py_VISIT(reinterpret_cast<NodeObject*>(o)->dict);
+  Node* n = self_of(o);
+  if (n->refs() == 1 && n->hooks) {
+    for (auto& h : n->hooks->before) Py_VISIT(static_cast<PyObject*>(h->object()));
+    for (auto& h : n->hooks->after) Py_VISIT(static_cast<PyObject*>(h->object()));
+  }
+  return 0;
+}
+int node_clear(PyObject* o) {
+  Py_CLEAR(reinterpret_cast<NodeObject*>(o)->dict);
+  if (self_of(o)->refs() == 1) self_of(o)->hooks.reset();
+  return 0;
+}
+
+PyObject* node_name(PyObject* o, PyObject*) {
+  return guarded([&] { return PyUnicode_FromString(self_of(o)->name().c_str()); });
+}
+PyObject* node_next(PyObject* o, void*) {
+  return guarded([&] {
+    Node* n = self_of(o);
+    Owned t(need(PyTuple_New(Py_ssize_t(n->next.size()))));
+    for (size_t i = 0; i < n->next.size(); ++i) {
+      PyObject* pair = Py_BuildValue("Ni", need(wrap_node(n->next[i].node)), n->next[i].input);
+      PyTuple_SET_ITEM(t.get(), Py_ssize_t(i), need(pair));
+    }
+    return t.leave();
+  });
+}
+PyObject* node_metadata(PyObject* o, void*) {
+  auto* self = reinterpret_cast<NodeObject*>(o);
+  if (!self->dict && !(self->dict = PyDict_New())) return nullptr;
+  PyObject* d = PyDict_GetItemString(self->dict, "__metadata");
+  if (!d) {
+    Owned fresh(PyDict_New());
+    if (!fresh || PyDict_SetItemString(self->dict, "__metadata", fresh.get()) < 0) return nullptr;
+    d = fresh.get();
+  }
+  Py_INCREF(d);
+  return d;
+}
+PyObject* node_variable(PyObject* o, void*) {
+  return guarded([&]() -> PyObject* {
+    auto* a = dynamic_cast<AccumulateGrad*>(self_of(o));
+    check(a, ErrorKind::Attribute, "'", Py_TYPE(o)->tp_name, "' object has no attribute 'variable'");
+    return wrap(a->variable);
+  });
+}
+PyObject* node_sequence(PyObject* o, PyObject*) {
+  return PyLong_FromUnsignedLongLong(self_of(o)->sequence);
+}
+
+template <bool Before> PyObject* node_hook(PyObject* o, PyObject* f) {
+  return guarded([&] {
+    NodeHooks& h = self_of(o)->need_hooks();
+    auto hook = std::make_shared<NodeHook>(f, Before);
+    (Before ? h.before : h.after).push_back(hook);
+    struct Boxed { std::shared_ptr<Hook> hook; Ref<Node> node; };
+    auto* boxed = new Boxed{hook, Ref<Node>::share(self_of(o))};
+    return PyCapsule_New(boxed, "rushlight.node_hook", [](PyObject* c) {
+      delete static_cast<Boxed*>(PyCapsule_GetPointer(c, "rushlight.node_hook"));
+    });
+  });
+}
+PyObject* node_remove_hook(PyObject*, PyObject* capsule) {
+  return guarded([&] {
+    struct Boxed { std::shared_ptr<Hook> hook; Ref<Node> node; };
+    auto* b = static_cast<Boxed*>(PyCapsule_GetPointer(capsule, "rushlight.node_hook"));
+    need(b != nullptr);
+    if (b->node->hooks) {
+      std::erase(b->node->hooks->before, b->hook);
+      std::erase(b->node->hooks->after, b->hook);
+    }
+    return none();
+  });
+}
+
+// grad_fn._saved_self, ._saved_dim and their like, from the record's own names.
+PyObject* node_getattr(PyObject* o, PyObject* name) {
+  PyObject* r = PyObject_GenericGetAttr(o, name);
+  if (r || !PyErr_ExceptionMatches(PyExc_AttributeError)) return r;
+  std::string_view s = PyUnicode_AsUTF8(name);
+  auto* node = dynamic_cast<OpNode*>(self_of(o));
+  if (!node || s.substr(0, 7) != "_saved_") return nullptr;
+  s.remove_prefix(7);
+  for (const Formula::Source& source : node->record().saves) {
+    const bool result = source.kind == Formula::Source::Result;
+    if (!result && source.kind != Formula::Source::Input) continue;
+    const std::string& known = result ? node->record().returns[size_t(source.index)].name
+                                      : node->record().params[size_t(source.index)].name;
+    if (known != s) continue;
+    PyErr_Clear();
+    return guarded([&] {
+      Value v = node->saved(source);
+      Record one;
+      one.visible = 1;
+      one.returns.resize(1);
+      return wrap_results(one, &v);
+    });
+  }
+  return nullptr;
+}
+
+PyGetSetDef node_properties[] = {{"next_functions", node_next, nullptr, nullptr, nullptr},
+                                 {"metadata", node_metadata, nullptr, nullptr, nullptr},
+                                 {"variable", node_variable, nullptr, nullptr, nullptr},
+                                 {}};
+PyMethodDef node_methods[] = {
+    {"name", node_name, METH_NOARGS, "The node's name."},
+    {"_sequence_nr", node_sequence, METH_NOARGS, nullptr},
+    {"_register_hook", node_hook<false>, METH_O, nullptr},
+    {"_register_prehook", node_hook<true>, METH_O, nullptr},
+    {"_remove_hook", node_remove_hook, METH_O | METH_STATIC, nullptr},
+    {}};
+PyMemberDef node_members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(NodeObject, dict), READONLY, nullptr}, {}};
+
+PyTypeObject* make_node_type(const char* name, PyTypeObject* base) {
+  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(node_dealloc)},
+                         {Py_tp_traverse, reinterpret_cast<void*>(node_traverse)},
+                         {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
+                         {Py_tp_getattro, reinterpret_cast<void*>(node_getattr)},
+                         {Py_tp_getset, base ? nullptr : node_properties},
+                         {Py_tp_methods, base ? nullptr : node_methods},
+                         {Py_tp_members, base ? nullptr : node_members},
+                         {0, nullptr}};
+  PyType_Slot own[] = {slots[0], slots[1], slots[2], slots[3], {0, nullptr}};
+  PyType_Spec spec = {name, sizeof(NodeObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
+                          Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                      base ? own : slots};
+  Owned bases(base ? PyTuple_Pack(1, base) : nullptr);
+  return reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&spec, bases.get()));
+}
+
+}  // namespace
+
+std::shared_ptr<Hook> tensor_hook(PyObject* f) { return std::make_shared<TensorHook>(f); }
+std::shared_ptr<Hook> leaf_hook(PyObject* f) { return std::make_shared<LeafHook>(f); }
+
+PyTypeObject* node_type(const std::string& name) {
+  static std::map<std::string, PyTypeObject*> types;
+  auto [at, fresh] = types.try_emplace(name);
+  if (fresh) {
+    const auto* kept = new std::string(name);
+    at->second = make_node_type(kept->c_str(), base_type);
+    need(at->second != nullptr);
+  }
+  return at->second;
+}
+
+PyObject* wrap_node(const Ref<Node>& node) {
+  if (!node) Py_RETURN_NONE;
+  if (node->owner) {
+    PyObject* o = static_cast<PyObject*>(node->owner);
+    Py_INCREF(o);
+    return o;
+  }
+  PyTypeObject* type = node_type(node->name());
+  auto* o = PyObject_GC_New(NodeObject, type);
+  need(reinterpret_cast<PyObject*>(o));
+  node->keep();
+  o->node = node.get();
+  o->dict = nullptr;
+  node->owner = o;
+  PyObject_GC_Track(o);
+  return reinterpret_cast<PyObject*>(o);
+}
+
+bool is_node(PyObject* o) { return PyType_IsSubtype(Py_TYPE(o), base_type); }
+Ref<Node> node_of(PyObject* o) { return Ref<Node>::share(self_of(o)); }
+
+// ---- What the collector sees through a tensor's graph data
+
+int traverse_autograd(const Autograd& a, visitproc visit, void* arg) {
+  for (auto& h : a.hooks) Py_VISIT(static_cast<PyObject*>(h->object()));
+  for (auto& h : a.post_accumulate) Py_VISIT(static_cast<PyObject*>(h->object()));
+  if (a.node && a.node->refs() == 1) Py_VISIT(static_cast<PyObject*>(a.node->object()));
+  return 0;
+}
+
+void clear_autograd(Autograd& a) {
+  a.hooks.clear();
+  a.post_accumulate.clear();
+}
+
+namespace {
+
+// ---- Modes
+
+template <uint32_t Bit, bool Inverted> PyObject* mode_get(PyObject*, PyObject*) {
+  return py_bool(bool(modes() & Bit) != Inverted);
+}
+template <uint32_t Bit, bool Inverted> PyObject* mode_set(PyObject*, PyObject* on) {
+  const bool before = bool(modes() & Bit) != Inverted;
+  const int v = PyObject_IsTrue(on);
+  if (v < 0) return nullptr;
+  modes_word = (v != 0) != Inverted ? modes_word | Bit : modes_word & ~Bit;
+  return py_bool(before);
+}
+PyObject* grad_enabled_get(PyObject*, PyObject*) { return py_bool(grad_enabled()); }
+
+// ---- Backward
+
+Edge edge_of(PyObject* o, const char* what, bool need_history) {
+  if (PyTuple_Check(o)) {  // a GradientEdge
+    return Edge{node_of(PyTuple_GET_ITEM(o, 0)), int(PyLong_AsLong(PyTuple_GET_ITEM(o, 1)))};
+  }
+  check(is_tensor(o), ErrorKind::Type, what, " can be either Tensors or GradientEdges, but they are ",
+        Py_TYPE(o)->tp_name);
+  const Edge e = gradient_edge(tensor_of(o));
+  (void)need_history;
+  return e;
+}
+
+// run_backward(tensors, grads, keep_graph, create_graph, inputs, allow_unreachable, accumulate)
+PyObject* run_backward_(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *tensors, *grads, *inputs;
+    int keep, create, unreachable, accumulate;
+    need(PyArg_ParseTuple(args, "O!O!ppO!pp", &PyTuple_Type, &tensors, &PyTuple_Type, &grads, &keep,
+                          &create, &PyTuple_Type, &inputs, &unreachable, &accumulate));
+    BackwardCall call;
+    std::vector<Edge> roots;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
+      const Edge e = edge_of(PyTuple_GET_ITEM(tensors, i), "tensors", true);
+      check(bool(e), "element ", int64_t(i), " of tensors does not require grad and does not have a "
+            "grad_fn");
+      PyObject* g = PyTuple_GET_ITEM(grads, i);
+      if (g == Py_None) {
+        check(unreachable, "element ", int64_t(i), " of gradients tuple is None, but the "
+              "corresponding Tensor requires grad");
+        continue;
+      }
+      check(is_tensor(g), ErrorKind::Type, "element ", int64_t(i),
+            " of gradients tuple is not a Tensor or None");
+      roots.push_back(e);
+      call.grads.push_back(tensor_of(g));
+    }
+    call.roots = Span<Edge>(roots.data(), roots.size());
+    call.keep_graph = keep;
+    call.create_graph = create;
+    call.accumulate = accumulate;
+    std::vector<Edge> edges;
+    std::vector<bool> reached;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); ++i) {
+      PyObject* o = PyTuple_GET_ITEM(inputs, i);
+      if (is_tensor(o)) {
+        check(requires_grad(tensor_of(o)), "One of the differentiated Tensors does not require grad");
+        if (accumulate && !is_leaf(tensor_of(o))) retain_grad(tensor_of(o));
+      }
+      edges.push_back(edge_of(o, "inputs", false));
+    }
+    if (accumulate) call.only = edges;
+    else call.wanted = edges;
+    std::vector<Tensor> captured;
+    {
+      WithoutLock free;
+      captured = run_backward(call);
+    }
+    if (accumulate || edges.empty()) Py_RETURN_NONE;
+    Owned result(need(PyTuple_New(Py_ssize_t(captured.size()))));
+    for (size_t i = 0; i < captured.size(); ++i) {
+      check(captured[i].defined() || unreachable,
+            "One of the differentiated Tensors appears to not have been used in the graph. Set "
+            "allow_unused=True if this is the desired behavior.");
+      PyTuple_SET_ITEM(result.get(), Py_ssize_t(i), need(wrap(captured[i])));
+    }
+    return result.leave();
+  });
+}
+
+PyObject* gradient_edge_(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    check(is_tensor(o), ErrorKind::Type, "expected a Tensor");
+    const Edge e = gradient_edge(tensor_of(o));
+    check(bool(e), "Can't get gradient edge if the gradient can't be computed");
+    return Py_BuildValue("Ni", need(wrap_node(e.node)), e.input);
+  });
+}
+
+PyObject* current_node_(PyObject*, PyObject*) {
+  return guarded([&] { return wrap_node(Ref<Node>::share(current_node())); });
+}
+
+PyMethodDef functions[] = {
+    {"is_grad_enabled", grad_enabled_get, METH_NOARGS, nullptr},
+    {"_set_grad_enabled", mode_set<kNoGrad, true>, METH_O, nullptr},
+    {"is_inference_mode_enabled", mode_get<kInference, false>, METH_NOARGS, nullptr},
+    {"_set_inference_mode", mode_set<kInference, false>, METH_O, nullptr},
+    {"_set_anomaly", mode_set<kAnomaly, false>, METH_O, nullptr},
+    {"is_anomaly_enabled", mode_get<kAnomaly, false>, METH_NOARGS, nullptr},
+    {"_run_backward", run_backward_, METH_VARARGS, nullptr},
+    {"_gradient_edge", gradient_edge_, METH_O, nullptr},
+    {"_current_node", current_node_, METH_NOARGS, nullptr},
+    {}};
+
+}  // namespace
+
+int add_autograd(PyObject* module) {
+  base_type = make_node_type("torch.autograd.graph.Node", nullptr);
+  if (!base_type) return -1;
+  if (PyModule_AddObjectRef(module, "_NodeBase", reinterpret_cast<PyObject*>(base_type)) < 0) return -1;
+  return PyModule_AddFunctions(module, functions);
+}
+
+}  // namespace rl::bind

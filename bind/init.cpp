@@ -1,0 +1,26 @@
+// The extension module rushlight._C.
+#include "bind/autograd.h"
+#include "bind/construct.h"
+#include "bind/interchange.h"
+#include "bind/module.h"
+#include "bind/op.h"
+#include "bind/runtime.h"
+#include "bind/storage.h"
+#include "bind/types.h"
+
+namespace {
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "rushlight._C", "The core, as Python sees it.", -1,
+                          nullptr, nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__C() {
+  using namespace rl::bind;
+  Owned module(PyModule_Create(&definition));
+  if (!module) return nullptr;
+  for (auto add : {add_types, add_tensor_types, add_storage, add_autograd, add_construct,
+                   add_interchange, add_runtime, add_ops, add_module_base})
+    if (add(module.get()) < 0) return nullptr;
+  return module.leave();
+}

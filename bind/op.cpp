@@ -1,0 +1,353 @@
+// Ops as Python callables: choosing an overload, running it, wrapping what comes back.
+#include "bind/op.h"
+
+#include <cstring>
+#include <map>
+
+#include "bind/operators.h"
+#include "ops/dispatch.h"
+#include "ops/ops.h"
+
+namespace rl::bind {
+namespace {
+
+PyTypeObject *function_type, *method_type;
+std::deque<OpName> names;
+
+// max(dim) and its like give a named tuple, torch.return_types.max.
+PyObject* named_results(const Record& r, Value* results) {
+  static std::map<std::string, PyTypeObject*> types;
+  PyTypeObject*& type = types[r.base];
+  if (!type) {
+    auto* fields = new PyStructSequence_Field[size_t(r.visible) + 1]();
+    for (int i = 0; i < r.visible; ++i) fields[i].name = r.returns[size_t(i)].name.c_str();
+    auto* name = new std::string("torch.return_types." + r.base);
+    PyStructSequence_Desc desc = {name->c_str(), "", fields, r.visible};
+    type = PyStructSequence_NewType(&desc);
+    need(type != nullptr);
+  }
+  Owned t(need(PyStructSequence_New(type)));
+  for (int i = 0; i < r.visible; ++i)
+    PyStructSequence_SetItem(t.get(), i, need(wrap(results[i].take_tensor())));
+  return t.leave();
+}
+
+PyObject* wrap_value(Value& v) {
+  const Arg& a = v.arg();
+  switch (a.tag) {
+    case Tag::None: Py_RETURN_NONE;
+    case Tag::Tensor: return wrap(v.take_tensor());
+    case Tag::Tensors: {
+      const TensorList list = v.tensors();
+      Owned t(need(PyTuple_New(Py_ssize_t(list.size()))));
+      for (size_t i = 0; i < list.size(); ++i)
+        PyTuple_SET_ITEM(t.get(), Py_ssize_t(i), need(wrap(list[i])));
+      return t.leave();
+    }
+    case Tag::DType: return wrap_dtype(DType(a.integer));
+    case Tag::Ints: return wrap_size(a.ints());
+    default: return wrap_scalar(a.scalar());
+  }
+}
+
+bool is_named(const Record& r) { return r.returns[0].name != "result" && r.visible > 1; }
+
+}  // namespace
+
+PyObject* wrap_results(const Record& r, Value* results) {
+  if (r.visible == 1) return wrap_value(results[0]);
+  if (r.visible == 0) Py_RETURN_NONE;
+  if (is_named(r)) return named_results(r, results);
+  Owned t(need(PyTuple_New(r.visible)));
+  for (int i = 0; i < r.visible; ++i) PyTuple_SET_ITEM(t.get(), i, need(wrap_value(results[i])));
+  return t.leave();
+}
+
+namespace {
+
+PyObject* run_out(const Record& r, const Arg* args, PyObject* out) {
+  Tensor targets[8];
+  if (r.visible == 1) {
+    check(is_tensor(out), ErrorKind::Type, r.base, "(): argument 'out' must be Tensor, not ",
+          Py_TYPE(out)->tp_name);
+    targets[0] = tensor_of(out);
+  } else {
+    Owned list(PySequence_Fast(out, "out must be a tuple of tensors"));
+    need(list.get());
+    check(PySequence_Fast_GET_SIZE(list.get()) == r.visible, ErrorKind::Type, r.base,
+          "(): argument 'out' must be a tuple of ", int64_t(r.visible), " Tensors");
+    for (int i = 0; i < r.visible; ++i) {
+      PyObject* t = PySequence_Fast_GET_ITEM(list.get(), i);
+      check(is_tensor(t), ErrorKind::Type, r.base, "(): argument 'out' must be tuple of Tensors, "
+            "not ", Py_TYPE(t)->tp_name);
+      targets[i] = tensor_of(t);
+    }
+  }
+  invoke_out(r, args, targets);
+  if (r.visible == 1) {
+    Py_INCREF(out);
+    return out;
+  }
+  Value results[8];
+  for (int i = 0; i < r.visible; ++i) results[i] = Value(targets[i]);
+  return wrap_results(r, results);
+}
+
+PyObject* run_record(const OpName& op, const Record& r, const Arg* args, const Call& call) {
+  if (op.in_place) {
+    invoke_in_place(r, args);
+    Py_INCREF(call.args[0]);
+    return call.args[0];
+  }
+  if (call.out && call.out != Py_None) return run_out(r, args, call.out);
+  Value results[8];
+  invoke(r, args, results);
+  if (call.requires_grad) set_requires_grad(results[0].tensor(), true);
+  return wrap_results(r, results);
+}
+
+[[noreturn]] void refuse(const OpName& op, const Call& call) {
+  if (op.overloads.size() == 1) {
+    Arg args[kMostParams];
+    LazyRoom room;
+    std::string why;
+    read_call(*op.overloads[0], call, args, room, &why);
+    if (op.name != op.overloads[0]->base && why.compare(0, op.overloads[0]->base.size(), op.overloads[0]->base) == 0)
+      why = op.name + why.substr(op.overloads[0]->base.size());
+    fail(ErrorKind::Type, why);
+  }
+  std::string s = text(op.name, "() received an invalid combination of arguments - got ",
+                       types_text(call), ", but expected one of:");
+  for (const Record* r : op.overloads) s += "\n * " + signature_text(*r, call.method);
+  fail(ErrorKind::Type, s, "\n");
+}
+
+// Takes keyword arguments that are not the record's own: out=, and what factories ignore.
+class Keywords {
+ public:
+  Keywords(const OpName& op, Call& call) {
+    const Py_ssize_t n = PyTuple_GET_SIZE(call.names);
+    bool any = false;
+    for (Py_ssize_t i = 0; i < n; ++i) any |= special(op, PyTuple_GET_ITEM(call.names, i));
+    if (!any) return;
+    names_ = Owned(need(PyTuple_New(0)));
+    for (Py_ssize_t i = 0; i < call.count; ++i) values_.push_back(call.args[i]);
+    std::vector<PyObject*> kept;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* name = PyTuple_GET_ITEM(call.names, i);
+      PyObject* value = call.args[call.count + i];
+      if (!special(op, name)) {
+        kept.push_back(name);
+        values_.push_back(value);
+      } else if (PyUnicode_CompareWithASCIIString(name, "out") == 0) {
+        call.out = value;
+      } else if (PyUnicode_CompareWithASCIIString(name, "requires_grad") == 0) {
+        call.requires_grad = PyObject_IsTrue(value) == 1;
+      } else if (PyUnicode_CompareWithASCIIString(name, "layout") == 0) {
+        check(value == Py_None || (Py_TYPE(value) == layout_type &&
+                                   reinterpret_cast<NamedObject*>(value)->value == 0),
+              ErrorKind::NotImplemented, "only strided tensors are supported");
+      }
+    }
+    names_ = Owned(need(PyTuple_New(Py_ssize_t(kept.size()))));
+    for (size_t i = 0; i < kept.size(); ++i) {
+      Py_INCREF(kept[i]);
+      PyTuple_SET_ITEM(names_.get(), Py_ssize_t(i), kept[i]);
+    }
+    call.args = values_.data();
+    call.names = kept.empty() ? nullptr : names_.get();
+  }
+
+ private:
+  static bool special(const OpName& op, PyObject* name) {
+    if (op.out && PyUnicode_CompareWithASCIIString(name, "out") == 0) return true;
+    if (!op.factory) return false;
+    for (const char* s : {"requires_grad", "layout", "pin_memory"})
+      if (PyUnicode_CompareWithASCIIString(name, s) == 0) return true;
+    return false;
+  }
+  std::vector<PyObject*> values_;
+  Owned names_;
+};
+
+}  // namespace
+
+PyObject* call_op(const OpName& op, Call call) {
+  const Py_ssize_t all = call.count + (call.names ? PyTuple_GET_SIZE(call.names) : 0);
+  if (any_override(call.args, all) || __builtin_expect(modes() & kFunctionMode, 0)) {
+    PyObject* r = call_override(op.function, call.args, call.count, call.names);
+    if (r || PyErr_Occurred()) return r;
+  }
+  std::optional<Keywords> keywords;
+  if (call.names && (op.out || op.factory)) keywords.emplace(op, call);
+  alignas(Arg) unsigned char space[kMostParams * sizeof(Arg)];
+  Arg* args = reinterpret_cast<Arg*>(space);
+  LazyRoom room;
+  for (const Record* r : op.overloads)
+    if (read_call(*r, call, args, room, nullptr)) return run_record(op, *r, args, call);
+  refuse(op, call);
+}
+
+namespace {
+
+PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* kwnames) {
+  return guarded([&] {
+    const OpName& op = *reinterpret_cast<OpObject*>(self)->op;
+    return call_op(op, {args, PyVectorcall_NARGS(flags), kwnames, op.method});
+  });
+}
+
+PyObject* bind_method(PyObject* self, PyObject* object, PyObject*) {
+  if (!object || object == Py_None) {
+    Py_INCREF(self);
+    return self;
+  }
+  return PyMethod_New(self, object);
+}
+
+PyObject* op_name(PyObject* self, void*) {
+  return PyUnicode_FromString(reinterpret_cast<OpObject*>(self)->op->name.c_str());
+}
+PyObject* op_doc(PyObject* self, void*) {
+  const OpName& op = *reinterpret_cast<OpObject*>(self)->op;
+  std::string s;
+  for (const Record* r : op.overloads) s += op.name + signature_text(*r, op.method) + "\n";
+  for (const Record* r : op.overloads) s += r->doc.empty() ? "" : "\n" + r->doc;
+  return PyUnicode_FromString(s.c_str());
+}
+PyObject* op_repr(PyObject* self) {
+  const OpName& op = *reinterpret_cast<OpObject*>(self)->op;
+  return PyUnicode_FromFormat(op.method ? "<method '%s' of 'torch._C.TensorBase' objects>"
+                                        : "<built-in method %s>", op.name.c_str());
+}
+// A function is found again by its name in the package; a method by getattr(Tensor, name).
+PyObject* op_reduce(PyObject* self, PyObject*) {
+  const OpName& op = *reinterpret_cast<OpObject*>(self)->op;
+  if (!op.method) return PyUnicode_FromString(op.name.c_str());
+  Owned builtins(PyImport_ImportModule("builtins"));
+  if (!builtins) return nullptr;
+  return Py_BuildValue("N(Os)", PyObject_GetAttrString(builtins.get(), "getattr"), tensor_type,
+                       op.name.c_str());
+}
+PyGetSetDef op_properties[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
+                               {"__qualname__", op_name, nullptr, nullptr, nullptr},
+                               {"__doc__", op_doc, nullptr, nullptr, nullptr},
+                               {}};
+PyMethodDef op_methods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr}, {}};
+PyMemberDef op_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(OpObject, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(OpObject, dict), READONLY, nullptr},
+    {}};
+
+PyTypeObject* make_type(const char* name, bool method) {
+  PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                         {Py_tp_repr, reinterpret_cast<void*>(op_repr)},
+                         {Py_tp_getset, op_properties},
+                         {Py_tp_methods, op_methods},
+                         {Py_tp_members, op_members},
+                         {method ? Py_tp_descr_get : 0,
+                          method ? reinterpret_cast<void*>(bind_method) : nullptr},
+                         {0, nullptr}};
+  PyType_Spec spec = {name, sizeof(OpObject), 0,
+                      unsigned(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
+                               (method ? Py_TPFLAGS_METHOD_DESCRIPTOR : 0)),
+                      slots};
+  return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+}
+
+PyObject* make_op(OpName& op) {
+  auto* o = PyObject_New(OpObject, op.method ? method_type : function_type);
+  need(reinterpret_cast<PyObject*>(o));
+  o->vectorcall = vectorcall;
+  o->op = &op;
+  o->dict = nullptr;
+  op.function = reinterpret_cast<PyObject*>(o);
+  return op.function;
+}
+
+const char* namespace_of(const Record& r) {
+  return r.forms & NN ? "_nn" : r.forms & Linalg ? "_linalg" : r.forms & Special ? "_special"
+       : r.forms & FFT ? "_fft" : r.forms & Hidden ? "_ops" : "_functions";
+}
+
+// Overloads with a tensor where others have a number come first in PyTorch's tables; within one
+// name the order of definition is kept.
+using Table = std::map<std::pair<std::string, std::string>, OpName*>;
+
+OpName& named(Table& table, const std::string& place, const std::string& name, bool method,
+              bool in_place) {
+  OpName*& op = table[{place, name}];
+  if (!op) {
+    op = &names.emplace_back();
+    op->name = name;
+    op->method = method;
+    op->in_place = in_place;
+  }
+  return *op;
+}
+
+void enter(Table& table, const Record& r, const std::string& name) {
+  const bool out = r.forms & Out;
+  auto add = [&](OpName& op) {
+    op.overloads.push_back(&r);
+    op.out |= out && !op.in_place;
+    op.factory |= r.kind == Kind::Factory;
+  };
+  if (r.forms & (Function | NN | Linalg | Special | FFT | Hidden))
+    add(named(table, namespace_of(r), name, false, false));
+  if (r.forms & Method) add(named(table, "Tensor", name, true, false));
+  if (r.forms & Inplace) {
+    add(named(table, "Tensor", name + "_", true, true));
+    if (r.forms & Function) add(named(table, "_functions", name + "_", false, true));
+    if (r.forms & NN) add(named(table, "_nn", name + "_", false, true));
+  }
+}
+
+}  // namespace
+
+int add_ops(PyObject* module) {
+  return guarded([&] {
+    finish_records();
+    if (!faults().empty()) {
+      std::string s = "faults in op records:";
+      for (const std::string& f : faults()) s += "\n  " + f;
+      PyErr_SetString(PyExc_ImportError, s.c_str());
+      throw PythonError();
+    }
+    function_type = make_type("rushlight._C.Function", false);
+    method_type = make_type("rushlight._C.Method", true);
+    need(function_type && method_type);
+    Table table;
+    for (const Record& r : registry()) {
+      enter(table, r, r.base);
+      for (const std::string& alias : r.aliases) enter(table, r, alias);
+    }
+    for (const char* place : {"_functions", "_nn", "_linalg", "_special", "_fft", "_ops"}) {
+      Owned d(need(PyDict_New()));
+      for (auto& [key, op] : table)
+        if (key.first == place) need(PyDict_SetItemString(d.get(), key.second.c_str(), make_op(*op)) == 0);
+      need(PyModule_AddObjectRef(module, text(place, "_table").c_str(), d.get()) == 0);
+    }
+    for (auto& [key, op] : table) {
+      if (key.first != "Tensor") continue;
+      need(PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_base_type), key.second.c_str(),
+                                  make_op(*op)) == 0);
+    }
+    for (const Record& r : registry()) {
+      auto in = [&](const char* place, const std::string& name) {
+        const auto at = table.find({place, name});
+        return at == table.end() ? nullptr : at->second;
+      };
+      for (const auto& [dunder, more] : r.dunders) {
+        OpName* op = in("Tensor", r.base);
+        if (!op) op = in(namespace_of(r), r.base);
+        set_operator(dunder, op, in("Tensor", r.base + "_"), more);
+      }
+    }
+    PyType_Modified(tensor_base_type);
+    PyType_Modified(tensor_type);
+    return 0;
+  });
+}
+
+}  // namespace rl::bind

@@ -1,0 +1,135 @@
+// __torch_function__: which arguments override, and asking them in turn.
+#include "bind/hooks.h"
+#include "bind/op.h"
+
+namespace rl::bind {
+namespace {
+
+PyObject* torch_function_name() {
+  static PyObject* s = PyUnicode_InternFromString("__torch_function__");
+  return s;
+}
+
+thread_local bool subclasses_off = false;
+
+struct Overloaded {
+  std::vector<PyObject*> objects;
+  void add(PyObject* o) {
+    const TensorKind k = kind_of(o);
+    if (k != TensorKind::Override && k != TensorKind::Foreign) return;
+    for (PyObject* seen : objects)
+      if (Py_TYPE(seen) == Py_TYPE(o)) return;
+    // A subclass speaks before its parents.
+    size_t at = objects.size();
+    for (size_t i = 0; i < objects.size(); ++i)
+      if (PyType_IsSubtype(Py_TYPE(o), Py_TYPE(objects[i]))) {
+        at = i;
+        break;
+      }
+    objects.insert(objects.begin() + long(at), o);
+  }
+};
+
+void gather(Overloaded& found, PyObject* o) {
+  if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+      found.add(PySequence_Fast_ITEMS(o)[i]);
+    return;
+  }
+  found.add(o);
+}
+
+}  // namespace
+
+bool has_override(PyTypeObject* type) {
+  if (!_PyType_Lookup(type, torch_function_name())) return false;
+  if (PyType_IsSubtype(type, tensor_base_type)) {
+    if (type == tensor_type || type == tensor_base_type) return false;
+    Owned mark(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__torch_function__"));
+    if (!mark) {
+      PyErr_Clear();
+      return false;
+    }
+    Owned off(PyObject_GetAttrString(mark.get(), "_disabled_torch_function"));
+    if (off) return false;
+    PyErr_Clear();
+    return true;
+  }
+  return true;
+}
+
+bool any_override(PyObject* const* args, Py_ssize_t count) {
+  if (subclasses_off) return false;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* o = args[i];
+    PyTypeObject* t = Py_TYPE(o);
+    if (t == tensor_type || t == parameter_type || t == &PyFloat_Type || t == &PyLong_Type) continue;
+    if (t == &PyTuple_Type || t == &PyList_Type) {
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k) {
+        const TensorKind kind = kind_of(PySequence_Fast_ITEMS(o)[k]);
+        if (kind == TensorKind::Override || kind == TensorKind::Foreign) return true;
+      }
+      continue;
+    }
+    const TensorKind kind = kind_of(o);
+    if (kind == TensorKind::Override || kind == TensorKind::Foreign) return true;
+  }
+  return false;
+}
+
+PyObject* call_override(PyObject* function, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  Overloaded found;
+  const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+  if (!subclasses_off)
+    for (Py_ssize_t i = 0; i < count + named; ++i) gather(found, args[i]);
+  Owned positional(PyTuple_New(count)), keywords(PyDict_New());
+  if (!positional || !keywords) return nullptr;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    Py_INCREF(args[i]);
+    PyTuple_SET_ITEM(positional.get(), i, args[i]);
+  }
+  for (Py_ssize_t i = 0; i < named; ++i)
+    if (PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(names, i), args[count + i]) < 0) return nullptr;
+  Owned types(PyTuple_New(Py_ssize_t(found.objects.size())));
+  for (size_t i = 0; i < found.objects.size(); ++i) {
+    PyObject* t = reinterpret_cast<PyObject*>(Py_TYPE(found.objects[i]));
+    Py_INCREF(t);
+    PyTuple_SET_ITEM(types.get(), Py_ssize_t(i), t);
+  }
+  if (modes() & kFunctionMode) {
+    Owned overrides(PyImport_ImportModule("rushlight.overrides"));
+    if (!overrides) return nullptr;
+    PyObject* r = PyObject_CallMethod(overrides.get(), "_call_mode", "OOOO", function, types.get(),
+                                      positional.get(), keywords.get());
+    if (!r || r != Py_NotImplemented) return r;
+    Py_DECREF(r);
+    if (found.objects.empty()) return nullptr;
+  }
+  for (PyObject* o : found.objects) {
+    Owned f(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(o)), torch_function_name()));
+    if (!f) return nullptr;
+    Owned r(PyObject_CallFunctionObjArgs(f.get(), function, types.get(), positional.get(),
+                                         keywords.get(), nullptr));
+    if (!r) return nullptr;
+    if (r.get() != Py_NotImplemented) return r.leave();
+  }
+  Owned name(PyObject_GetAttrString(function, "__name__"));
+  PyErr_Format(PyExc_TypeError, "no implementation found for 'torch.%U' on types that implement "
+               "__torch_function__: %R", name ? name.get() : Py_None, types.get());
+  return nullptr;
+}
+
+// DisableTorchFunctionSubclass, for rushlight.overrides: returns what it was.
+PyObject* set_subclass_overrides(PyObject*, PyObject* on) {
+  const bool before = !subclasses_off;
+  subclasses_off = PyObject_IsTrue(on) == 0;
+  return py_bool(before);
+}
+
+PyObject* set_function_mode(PyObject*, PyObject* on) {
+  const bool before = modes() & kFunctionMode;
+  modes_word = PyObject_IsTrue(on) ? modes_word | kFunctionMode : modes_word & ~kFunctionMode;
+  return py_bool(before);
+}
+
+}  // namespace rl::bind

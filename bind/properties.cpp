@@ -1,0 +1,184 @@
+// Properties of tensors.
+#include "autograd/meta.h"
+#include "bind/autograd.h"
+#include "bind/members.h"
+#include "bind/types.h"
+#include "ops/ops.h"
+
+namespace rl::bind {
+namespace {
+
+const Tensor& self_of(PyObject* o) { return tensor_of(o); }
+
+// A property of a class that overrides is asked of the class first.
+template <PyObject* (*F)(const Tensor&)> PyObject* get(PyObject* o, void*) {
+  return guarded([&] { return F(self_of(o)); });
+}
+
+PyObject* shape(const Tensor& t) { return wrap_size(t.sizes()); }
+PyObject* dtype(const Tensor& t) { return wrap_dtype(t.dtype()); }
+PyObject* device(const Tensor& t) { return wrap_device(t.device()); }
+PyObject* layout(const Tensor&) { return strided_layout(); }
+PyObject* ndim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
+PyObject* is_leaf_(const Tensor& t) { return py_bool(is_leaf(t)); }
+PyObject* requires_grad_get(const Tensor& t) { return py_bool(requires_grad(t)); }
+PyObject* retains(const Tensor& t) { return py_bool(t->autograd && t->autograd->retains_grad); }
+PyObject* output_nr(const Tensor& t) {
+  grad_fn(t);
+  return PyLong_FromLong(t->autograd ? t->autograd->output : 0);
+}
+PyObject* grad_fn_get(const Tensor& t) { return wrap_node(grad_fn(t)); }
+PyObject* base(const Tensor& t) { return wrap(base_of(t)); }
+PyObject* data_get(const Tensor& t) { return wrap(data_of(t)); }
+PyObject* itemsize(const Tensor& t) { return PyLong_FromLongLong(t.element_size()); }
+PyObject* nbytes(const Tensor& t) { return PyLong_FromLongLong(t.numel() * t.element_size()); }
+PyObject* is_cpu(const Tensor& t) { return py_bool(t.device().is_cpu()); }
+PyObject* is_meta_(const Tensor& t) { return py_bool(t.is_meta()); }
+PyObject* never(const Tensor&) { return py_bool(false); }
+PyObject* version(const Tensor& t) {
+  check(!t.is_inference(), "Inference tensors do not track version counter.");
+  return PyLong_FromUnsignedLong(t.version().count.load());
+}
+
+PyObject* grad_get(const Tensor& t) {
+  if (t->autograd && t->autograd->grad) return wrap(t->autograd->grad);
+  if (requires_grad(t) && !is_leaf(t) && !t->autograd->retains_grad) {
+    warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+         "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
+         "field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. "
+         "If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor "
+         "instead. See github.com/pytorch/pytorch/pull/30531 for more informations.");
+  }
+  Py_RETURN_NONE;
+}
+
+int grad_set(PyObject* o, PyObject* value, void*) {
+  return guarded([&] {
+    const Tensor& t = self_of(o);
+    if (!value || value == Py_None) {
+      set_grad(t, Tensor());
+      return 0;
+    }
+    check(is_tensor(value), ErrorKind::Type, "assigned grad expected to be a Tensor or None but got "
+          "grad of type ", Py_TYPE(value)->tp_name);
+    const Tensor& g = tensor_of(value);
+    check(!g.same(t), "can't assign Variable as its own grad");
+    check(g.dtype() == t.dtype(), "assigned grad has data of a different type");
+    check(g.device() == t.device(), "assigned grad has data located on a different device");
+    check(g.sizes() == t.sizes(), "assigned grad has data of a different size");
+    set_grad(t, g);
+    return 0;
+  });
+}
+
+int requires_grad_set(PyObject* o, PyObject* value, void*) {
+  return guarded([&] {
+    check(value && PyBool_Check(value), "requires_grad must be a bool");
+    set_requires_grad(self_of(o), value == Py_True);
+    return 0;
+  });
+}
+
+int data_set(PyObject* o, PyObject* value, void*) {
+  return guarded([&] {
+    check(value && is_tensor(value), ErrorKind::Type,
+          "Variable data has to be a tensor, but got ", value ? Py_TYPE(value)->tp_name : "None");
+    replace_data(self_of(o), tensor_of(value));
+    return 0;
+  });
+}
+
+int no_set(PyObject*, PyObject*, void*) {
+  PyErr_SetString(PyExc_AttributeError, "attribute cannot be set");
+  return -1;
+}
+
+Dims reversed(const Tensor& t) {
+  Dims d;
+  for (int64_t i = t.dim(); i-- > 0;) d.push_back(i);
+  return d;
+}
+PyObject* big_t(const Tensor& t) {
+  if (t.dim() != 2 && t.dim() != 0) {
+    warn(text("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+              "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+              "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+              "reverse the dimensions of a tensor."));
+  }
+  return wrap(ops::permute(t, reversed(t)));
+}
+PyObject* matrix_t(const Tensor& t) {
+  check(t.dim() >= 2, "tensor.mT is only supported on matrices or batches of matrices. Got ",
+        t.dim(), "-D tensor.");
+  return wrap(ops::transpose(t, -2, -1));
+}
+PyObject* matrix_h(const Tensor& t) {
+  check(t.dim() >= 2, "tensor.mH is only supported on matrices or batches of matrices. Got ",
+        t.dim(), "-D tensor.");
+  const Tensor m = ops::transpose(t, -2, -1);
+  return wrap(t.is_complex() ? ops::conj(m) : m);
+}
+PyObject* big_h(const Tensor& t) {
+  check(t.dim() == 0 || t.dim() == 2, "tensor.H is only supported on matrices (2-D tensors). Got ",
+        t.dim(), "-D tensor.");
+  if (t.dim() == 0) return wrap(t.is_complex() ? ops::conj(t) : t);
+  return matrix_h(t);
+}
+PyObject* real(const Tensor& t) { return wrap(ops::real(t)); }
+PyObject* imag(const Tensor& t) { return wrap(ops::imag(t)); }
+template <bool Real> int part_set(PyObject* o, PyObject* value, void*) {
+  return guarded([&] {
+    const Tensor part = Real ? ops::real(self_of(o)) : ops::imag(self_of(o));
+    if (is_tensor(value)) {
+      ops::copy_(part, tensor_of(value));
+      return 0;
+    }
+    Scalar s;
+    check(read_scalar(value, s), ErrorKind::Type, "expected a number or a tensor");
+    ops::copy_(part, scalar_tensor(s, part.dtype()));
+    return 0;
+  });
+}
+
+}  // namespace
+
+PyGetSetDef tensor_properties[] = {
+    {"shape", get<shape>, nullptr, "The sizes, as a torch.Size.", nullptr},
+    {"dtype", get<dtype>, nullptr, nullptr, nullptr},
+    {"device", get<device>, nullptr, nullptr, nullptr},
+    {"layout", get<layout>, nullptr, nullptr, nullptr},
+    {"ndim", get<ndim>, nullptr, nullptr, nullptr},
+    {"is_leaf", get<is_leaf_>, nullptr, nullptr, nullptr},
+    {"requires_grad", get<requires_grad_get>, requires_grad_set, nullptr, nullptr},
+    {"retains_grad", get<retains>, nullptr, nullptr, nullptr},
+    {"output_nr", get<output_nr>, nullptr, nullptr, nullptr},
+    {"grad_fn", get<grad_fn_get>, no_set, nullptr, nullptr},
+    {"grad", get<grad_get>, grad_set, nullptr, nullptr},
+    {"_grad", get<grad_get>, grad_set, nullptr, nullptr},
+    {"_base", get<base>, nullptr, nullptr, nullptr},
+    {"data", get<data_get>, data_set, nullptr, nullptr},
+    {"_version", get<version>, nullptr, nullptr, nullptr},
+    {"itemsize", get<itemsize>, nullptr, nullptr, nullptr},
+    {"nbytes", get<nbytes>, nullptr, nullptr, nullptr},
+    {"is_cpu", get<is_cpu>, nullptr, nullptr, nullptr},
+    {"is_meta", get<is_meta_>, nullptr, nullptr, nullptr},
+    {"is_cuda", get<never>, nullptr, nullptr, nullptr},
+    {"is_mps", get<never>, nullptr, nullptr, nullptr},
+    {"is_xpu", get<never>, nullptr, nullptr, nullptr},
+    {"is_xla", get<never>, nullptr, nullptr, nullptr},
+    {"is_ipu", get<never>, nullptr, nullptr, nullptr},
+    {"is_mkldnn", get<never>, nullptr, nullptr, nullptr},
+    {"is_sparse", get<never>, nullptr, nullptr, nullptr},
+    {"is_sparse_csr", get<never>, nullptr, nullptr, nullptr},
+    {"is_quantized", get<never>, nullptr, nullptr, nullptr},
+    {"is_nested", get<never>, nullptr, nullptr, nullptr},
+    {"is_vulkan", get<never>, nullptr, nullptr, nullptr},
+    {"T", get<big_t>, nullptr, nullptr, nullptr},
+    {"mT", get<matrix_t>, nullptr, nullptr, nullptr},
+    {"H", get<big_h>, nullptr, nullptr, nullptr},
+    {"mH", get<matrix_h>, nullptr, nullptr, nullptr},
+    {"real", get<real>, part_set<true>, nullptr, nullptr},
+    {"imag", get<imag>, part_set<false>, nullptr, nullptr},
+    {}};
+
+}  // namespace rl::bind

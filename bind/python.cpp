@@ -1,0 +1,56 @@
+// Exceptions between C++ and Python.
+#include "bind/python.h"
+
+#include <new>
+#include <stdexcept>
+
+namespace rl::bind {
+
+PythonError::~PythonError() {
+  if (!type_ || !Py_IsInitialized()) return;
+  WithLock lock;
+  Py_XDECREF(type_);
+  Py_XDECREF(value_);
+  Py_XDECREF(trace_);
+}
+
+void PythonError::restore() {
+  PyErr_Restore(std::exchange(type_, nullptr), std::exchange(value_, nullptr),
+                std::exchange(trace_, nullptr));
+}
+
+namespace {
+
+PyObject* class_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::Type: return PyExc_TypeError;
+    case ErrorKind::Value: return PyExc_ValueError;
+    case ErrorKind::Index: return PyExc_IndexError;
+    case ErrorKind::NotImplemented: return PyExc_NotImplementedError;
+    case ErrorKind::Overflow: return PyExc_OverflowError;
+    case ErrorKind::Memory: return PyExc_MemoryError;
+    case ErrorKind::Attribute: return PyExc_AttributeError;
+    case ErrorKind::Assertion: return PyExc_AssertionError;
+    default: return PyExc_RuntimeError;
+  }
+}
+
+}  // namespace
+
+void set_exception() {
+  try {
+    throw;
+  } catch (PythonError& e) {
+    e.restore();
+  } catch (const Error& e) {
+    PyErr_SetString(class_of(e.kind()), e.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_SystemError, "an unknown C++ exception");
+  }
+}
+
+}  // namespace rl::bind

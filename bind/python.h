@@ -1,0 +1,92 @@
+// Python and C++ side by side: owned references, exceptions both ways, the interpreter lock.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+
+namespace rl::bind {
+
+class Owned {                       // a reference to a Python object
+ public:
+  Owned() = default;
+  explicit Owned(PyObject* p) : p_(p) {}                 // adopts
+  static Owned share(PyObject* p) { Py_XINCREF(p); return Owned(p); }
+  Owned(const Owned& o) : p_(o.p_) { Py_XINCREF(p_); }
+  Owned(Owned&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  Owned& operator=(Owned o) noexcept { std::swap(p_, o.p_); return *this; }
+  ~Owned() { Py_XDECREF(p_); }
+  PyObject* get() const { return p_; }
+  PyObject* leave() { return std::exchange(p_, nullptr); }
+  explicit operator bool() const { return p_; }
+
+ private:
+  PyObject* p_ = nullptr;
+};
+
+// A Python exception on its way through C++; the same object comes out on the other side.
+class PythonError : public std::exception {
+ public:
+  PythonError() { PyErr_Fetch(&type_, &value_, &trace_); }
+  PythonError(const PythonError& o) : type_(o.type_), value_(o.value_), trace_(o.trace_) {
+    Py_XINCREF(type_);
+    Py_XINCREF(value_);
+    Py_XINCREF(trace_);
+  }
+  ~PythonError() override;
+  void restore();                   // needs the interpreter lock
+  const char* what() const noexcept override { return "a Python exception"; }
+
+ private:
+  PyObject *type_ = nullptr, *value_ = nullptr, *trace_ = nullptr;
+};
+
+// Throws PythonError when a call of the C API failed.
+inline PyObject* need(PyObject* p) {
+  if (!p) throw PythonError();
+  return p;
+}
+inline void need(bool good) {
+  if (!good) throw PythonError();
+}
+
+void set_exception();               // the C++ exception in flight becomes a Python one
+
+// Runs f; a C++ exception becomes a Python exception and the value that says so.
+template <class F> auto guarded(F&& f) noexcept -> decltype(f()) {
+  try {
+    return f();
+  } catch (...) {
+    set_exception();
+  }
+  if constexpr (std::is_pointer_v<decltype(f())>) return nullptr;
+  else return -1;
+}
+
+class WithLock {                    // takes the interpreter lock, whoever has it
+ public:
+  WithLock() : state_(PyGILState_Ensure()) {}
+  ~WithLock() { PyGILState_Release(state_); }
+
+ private:
+  PyGILState_STATE state_;
+};
+
+class WithoutLock {                 // gives it away for a while
+ public:
+  WithoutLock() : state_(PyEval_SaveThread()) {}
+  ~WithoutLock() { PyEval_RestoreThread(state_); }
+
+ private:
+  PyThreadState* state_;
+};
+
+inline PyObject* none() { Py_RETURN_NONE; }
+inline PyObject* py_bool(bool v) { return PyBool_FromLong(v); }
+
+}  // namespace rl::bind

@@ -1,0 +1,378 @@
+// The argument reader: converting values, matching names, saying what does not fit.
+#include "bind/reader.h"
+
+#include <cstring>
+
+namespace rl::bind {
+namespace {
+
+bool is_int(PyObject* o) {
+  if (PyLong_Check(o)) return !PyBool_Check(o);
+  if (is_tensor(o)) {
+    const TensorBody* t = body_of(o);
+    return t->numel == 1 && t->dim == 0 && is_integral(t->dtype) && !t->device.is_meta();
+  }
+  return PyIndex_Check(o) && !PyFloat_Check(o) && !PySequence_Check(o) &&
+         std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) == 0;
+}
+
+int64_t to_int(PyObject* o) {
+  if (is_tensor(o)) return item_of(tensor_of(o)).to_int();
+  const long long v = PyLong_Check(o) ? PyLong_AsLongLong(o)
+                                      : PyLong_AsLongLong(Owned(need(PyNumber_Index(o))).get());
+  if (v == -1 && PyErr_Occurred()) {
+    PyErr_Clear();
+    fail(ErrorKind::Runtime, "Overflow when unpacking long long");
+  }
+  return v;
+}
+
+bool read_ints(const Param& p, PyObject* o, Arg& a, LazyRoom& room) {
+  if (PyTuple_Check(o) || PyList_Check(o)) {
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+    PyObject** items = PySequence_Fast_ITEMS(o);
+    for (Py_ssize_t i = 0; i < n; ++i)
+      if (!is_int(items[i])) return false;
+    int64_t* list = room.ints(size_t(n));
+    for (Py_ssize_t i = 0; i < n; ++i) list[i] = to_int(items[i]);
+    a = Arg(Ints(list, size_t(n)));
+    return true;
+  }
+  if (p.length > 0 && is_int(o)) {
+    int64_t* list = room.ints(size_t(p.length));
+    for (int i = 0; i < p.length; ++i) list[i] = to_int(o);
+    a = Arg(Ints(list, size_t(p.length)));
+    return true;
+  }
+  return false;
+}
+
+bool read_bools(PyObject* o, Arg& a, LazyRoom& room) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  int64_t* list = room.ints(size_t(n));
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* item = PySequence_Fast_ITEMS(o)[i];
+    if (!PyBool_Check(item)) return false;
+    list[i] = item == Py_True;
+  }
+  a = Arg(Ints(list, size_t(n)));
+  return true;
+}
+
+bool read_tensors(const Param& p, PyObject* o, Arg& a, LazyRoom& room) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  PyObject** items = PySequence_Fast_ITEMS(o);
+  for (Py_ssize_t i = 0; i < n; ++i)
+    if (!is_tensor(items[i]) && !(p.optional_items && items[i] == Py_None)) return false;
+  Tensors& list = room.get().tensors();
+  list.reserve(size_t(n));
+  for (Py_ssize_t i = 0; i < n; ++i)
+    list.push_back(items[i] == Py_None ? Tensor() : tensor_of(items[i]));
+  a = Arg(TensorList(list));
+  return true;
+}
+
+bool read_numbers(const Param& p, PyObject* o, Arg& a, LazyRoom& room) {
+  std::vector<Scalar>* list = nullptr;
+  Scalar s;
+  if (PyTuple_Check(o) || PyList_Check(o)) {
+    list = &room.get().numbers();
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+      if (!read_scalar(PySequence_Fast_ITEMS(o)[i], s)) return false;
+      list->push_back(s);
+    }
+  } else if (p.length > 0 && read_scalar(o, s)) {
+    list = &room.get().numbers();
+    list->assign(size_t(p.length), s);
+  } else {
+    return false;
+  }
+  a = Arg(Span<Scalar>(list->data(), list->size()));
+  return true;
+}
+
+// A number where one is asked for: Python's, numpy's, or a 0-d tensor's.
+bool read_number(PyObject* o, Arg& a) {
+  Scalar s;
+  if (read_scalar(o, s)) {
+    a = Arg(s);
+    return true;
+  }
+  if (!is_tensor(o)) return false;
+  const Tensor& t = tensor_of(o);
+  if (t.dim() != 0 || t.is_meta() || t.needs_grad()) return false;
+  a = Arg(item_of(t));
+  return true;
+}
+
+bool read_float(PyObject* o, Arg& a) {
+  if (PyFloat_Check(o)) {
+    a = Arg(PyFloat_AS_DOUBLE(o));
+    return true;
+  }
+  if (PyLong_Check(o)) {
+    const double v = PyLong_AsDouble(o);
+    need(!(v == -1 && PyErr_Occurred()));
+    a = Arg(v);
+    return true;
+  }
+  Arg n;
+  if (!read_number(o, n) || n.tag == Tag::Complex || n.tag == Tag::Bool) return false;
+  a = Arg(n.scalar().to_double());
+  return true;
+}
+
+}  // namespace
+
+bool read_value(const Param& p, PyObject* o, Arg& a, LazyRoom& room) {
+  if (o == Py_None && p.optional) {
+    a = Arg();
+    return true;
+  }
+  switch (p.type) {
+    case Type::Tensor:
+      if (is_tensor(o)) {
+        a = Arg(body_of(o));
+        return true;
+      }
+      if (p.number) {
+        Scalar s;
+        if (!read_scalar(o, s)) return false;
+        a = Arg(s);
+        return true;
+      }
+      return false;
+    case Type::Int:
+      if (!is_int(o)) return false;
+      a = Arg(to_int(o));
+      return true;
+    case Type::Bool:
+      if (PyBool_Check(o)) a = Arg(o == Py_True);
+      else if (std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10) == 0) a = Arg(PyObject_IsTrue(o) == 1);
+      else return false;
+      return true;
+    case Type::Float: return read_float(o, a);
+    case Type::Number: return read_number(o, a);
+    case Type::Ints: return read_ints(p, o, a, room);
+    case Type::Bools: return read_bools(o, a, room);
+    case Type::Tensors: return read_tensors(p, o, a, room);
+    case Type::Floats: case Type::Numbers: return read_numbers(p, o, a, room);
+    case Type::DType: {
+      DType t;
+      if (!read_dtype(o, t)) return false;
+      a = Arg(t);
+      return true;
+    }
+    case Type::Device: {
+      Device d;
+      if (!read_device(o, d)) return false;
+      a = Arg(d);
+      return true;
+    }
+    case Type::Text: {
+      if (!PyUnicode_Check(o)) return false;
+      Py_ssize_t n;
+      const char* s = PyUnicode_AsUTF8AndSize(o, &n);
+      need(s != nullptr);
+      a = Arg(std::string_view(s, size_t(n)));
+      return true;
+    }
+    case Type::Layout:
+      if (Py_TYPE(o) != layout_type) return false;
+      a = Arg(int64_t(reinterpret_cast<NamedObject*>(o)->value));
+      return true;
+    case Type::MemoryFormat:
+      if (Py_TYPE(o) != memory_format_type) return false;
+      a = Arg(MemoryFormat(reinterpret_cast<NamedObject*>(o)->value));
+      return true;
+    case Type::Generator:
+      if (Py_TYPE(o) != generator_type) return false;
+      a = Arg(reinterpret_cast<GeneratorObject*>(o)->generator);
+      return true;
+  }
+  return false;
+}
+
+namespace {
+
+const char* type_word(const Param& p) {
+  switch (p.type) {
+    case Type::Tensor: return "Tensor";
+    case Type::Tensors: return "tuple of Tensors";
+    case Type::Int: return "int";
+    case Type::Ints: return "tuple of ints";
+    case Type::Float: return "float";
+    case Type::Floats: return "tuple of floats";
+    case Type::Bool: return "bool";
+    case Type::Bools: return "tuple of bools";
+    case Type::Number: return "Number";
+    case Type::Numbers: return "tuple of Scalars";
+    case Type::Text: return "str";
+    case Type::DType: return "torch.dtype";
+    case Type::Device: return "torch.device";
+    case Type::Layout: return "torch.layout";
+    case Type::Generator: return "torch.Generator";
+    default: return "torch.memory_format";
+  }
+}
+
+// The name that Python sees: functions say "input" where methods have self.
+std::string_view shown_name(const Record&, size_t i, const Param& p, bool method) {
+  return i == 0 && !method && p.name == "self" ? std::string_view("input") : std::string_view(p.name);
+}
+
+bool name_matches(std::string_view given, std::string_view shown) {
+  if (given == shown) return true;
+  if (shown == "dim") return given == "axis";
+  if (shown == "keepdim") return given == "keepdims";
+  if (shown == "input") return given == "self" || given == "x" || given == "a" || given == "x1";
+  if (shown == "other") return given == "x2";
+  return false;
+}
+
+const char* python_type(PyObject* o) {
+  if (is_tensor(o)) return "Tensor";
+  const char* dot = std::strrchr(Py_TYPE(o)->tp_name, '.');
+  return dot && std::strncmp(Py_TYPE(o)->tp_name, "torch.", 6) != 0 ? dot + 1 : Py_TYPE(o)->tp_name;
+}
+
+}  // namespace
+
+std::string signature_text(const Record& r, bool method) {
+  std::string s = "(";
+  bool star = false;
+  for (size_t i = 0; i < r.params.size(); ++i) {
+    const Param& p = r.params[i];
+    if (method && i == 0) continue;
+    if (s.size() > 1) s += ", ";
+    if (p.keyword_only && !star) {
+      s += "*, ";
+      star = true;
+    }
+    s += type_word(p);
+    s += " ";
+    s += shown_name(r, i, p, method);
+    if (p.has_default) s += " = " + p.default_text;
+  }
+  if (r.forms & Out && !method) s += star ? ", Tensor out = None" : ", *, Tensor out = None";
+  return s + ")";
+}
+
+std::string types_text(const Call& call) {
+  std::string s = "(";
+  const Py_ssize_t named = call.names ? PyTuple_GET_SIZE(call.names) : 0;
+  for (Py_ssize_t i = call.method ? 1 : 0; i < call.count; ++i) {
+    if (s.size() > 1) s += ", ";
+    s += python_type(call.args[i]);
+  }
+  for (Py_ssize_t i = 0; i < named; ++i) {
+    if (s.size() > 1) s += ", ";
+    s += PyUnicode_AsUTF8(PyTuple_GET_ITEM(call.names, i));
+    s += "=";
+    s += python_type(call.args[call.count + i]);
+  }
+  return s + ")";
+}
+
+namespace {
+
+bool mismatch(std::string* why, const std::string& words) {
+  if (why) *why = words;
+  return false;
+}
+
+// Positions after self may be given as one list or spread out: view(2, 3).
+bool spread_ints(const Record& r, const Call& call, size_t first) {
+  if (r.params.size() <= first || r.params[first].type != Type::Ints) return false;
+  for (size_t i = first + 1; i < r.params.size(); ++i)
+    if (!r.params[i].keyword_only) return false;
+  if (call.count <= Py_ssize_t(first)) return false;
+  for (Py_ssize_t i = Py_ssize_t(first); i < call.count; ++i)
+    if (!is_int(call.args[i])) return false;
+  return true;
+}
+
+}  // namespace
+
+bool read_call(const Record& r, const Call& call, Arg* args, LazyRoom& room, std::string* why) {
+  const size_t n = r.params.size();
+  const Py_ssize_t named = call.names ? PyTuple_GET_SIZE(call.names) : 0;
+  size_t positional = size_t(call.count);
+  const size_t self = call.method ? 1 : 0;
+  bool spread = false;
+  if (positional > self && spread_ints(r, call, self)) {
+    int64_t* list = room.ints(positional - self);
+    for (size_t i = self; i < positional; ++i) list[i - self] = to_int(call.args[i]);
+    args[self] = Arg(Ints(list, positional - self));
+    if (r.params[self].length > 1 && positional - self == 1)
+      read_value(r.params[self], call.args[self], args[self], room);
+    spread = true;
+    positional = self + 1;
+  }
+  size_t allowed = 0;
+  while (allowed < n && !r.params[allowed].keyword_only) ++allowed;
+  if (positional > allowed) {
+    return mismatch(why, text(r.base, "() takes ", int64_t(allowed - self), " positional argument",
+                              allowed - self == 1 ? "" : "s", " but ",
+                              int64_t(call.count - Py_ssize_t(self)),
+                              call.count - Py_ssize_t(self) == 1 ? " was given" : " were given"));
+  }
+  uint64_t taken = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const Param& p = r.params[i];
+    PyObject* value = nullptr;
+    if (i < positional) {
+      if (spread && i == self) continue;
+      value = call.args[i];
+    } else {
+      const std::string_view shown = shown_name(r, i, p, call.method);
+      for (Py_ssize_t k = 0; k < named; ++k) {
+        Py_ssize_t length;
+        const char* s = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(call.names, k), &length);
+        if (!name_matches({s, size_t(length)}, shown)) continue;
+        taken |= uint64_t(1) << k;
+        value = call.args[call.count + k];
+        break;
+      }
+      if (!value) {
+        if (!p.has_default && !(p.optional && p.keyword_only)) {
+          std::string missing;
+          int count = 0;
+          for (size_t m = i; m < n && !r.params[m].has_default && !r.params[m].keyword_only; ++m) {
+            missing += text(count++ ? ", \"" : "\"", shown_name(r, m, r.params[m], call.method), "\"");
+          }
+          return mismatch(why, text(r.base, "() missing ", int64_t(count),
+                                    " required positional arguments: ", missing));
+        }
+        args[i] = p.fallback.arg();
+        continue;
+      }
+    }
+    if (!read_value(p, value, args[i], room)) {
+      if (!why) return false;
+      const std::string_view shown = shown_name(r, i, p, call.method);
+      if (i < positional) {
+        *why = text(r.base, "(): argument '", shown, "' (position ", int64_t(i + 1 - self),
+                    ") must be ", type_word(p), ", not ", python_type(value));
+      } else {
+        *why = text(r.base, "(): argument '", shown, "' must be ", type_word(p), ", not ",
+                    python_type(value));
+      }
+      return false;
+    }
+  }
+  for (Py_ssize_t k = 0; k < named; ++k) {
+    if (taken >> k & 1) continue;
+    const char* s = PyUnicode_AsUTF8(PyTuple_GET_ITEM(call.names, k));
+    for (size_t i = 0; i < positional; ++i)
+      if (name_matches(s, shown_name(r, i, r.params[i], call.method))) {
+        return mismatch(why, text(r.base, "() got multiple values for argument '", s, "'"));
+      }
+    return mismatch(why, text(r.base, "() got an unexpected keyword argument '", s, "'"));
+  }
+  return true;
+}
+
+}  // namespace rl::bind

@@ -1,0 +1,78 @@
+// Saved values: what a node keeps for backward, checked against later changes.
+#include "autograd/meta.h"
+
+namespace rl {
+
+std::shared_ptr<Saved::Packed> (*pack_saved)(const Tensor& t) = nullptr;
+
+namespace {
+
+// "[torch.FloatTensor [2, 3]], which is output 0 of TanhBackward0,"
+std::string describe(const Tensor& t, const Ref<Node>& made_by, int output) {
+  std::string s = text("[", t.device().is_meta() ? "torch.meta." : "torch.",
+                       type_name_of(t.dtype()), "Tensor ", t.sizes(), "]");
+  if (made_by) s += text(", which is output ", int64_t(output), " of ", made_by->name(), ",");
+  return s;
+}
+
+}  // namespace
+
+Saved::Saved(const Arg& arg, bool output) {
+  if (!arg.is_tensor()) {
+    value_ = Value(arg);
+    return;
+  }
+  const Tensor& t = arg.as_tensor();
+  check(!t.is_inference(), "Inference tensors cannot be saved for backward. To work around you can "
+        "make a clone to get a normal tensor and use it in autograd.");
+  is_output_ = output;
+  if (output && t->autograd) output_ = t->autograd->output;
+  if (__builtin_expect(modes() & kSavedHooks, 0) && pack_saved) {
+    NoGrad quiet;
+    hooks_ = pack_saved(output ? detached(t) : t);
+    if (hooks_) return;
+  }
+  version_ = t.version().count.load(std::memory_order_relaxed);
+  value_ = output ? Value(detached(t)) : Value(arg);
+}
+
+Value Saved::unpack(const Ref<Node>& self) const {
+  if (hooks_) return Value(hooks_->unpack());
+  if (!value_.is_tensor()) return value_;
+  const Tensor& t = value_.tensor();
+  const uint32_t now = t.version().count.load(std::memory_order_relaxed);
+  if (now != version_) {
+    const Ref<Node> by = is_output_ ? self : t->autograd ? t->autograd->node : nullptr;
+    const int output = is_output_ ? output_ : t->autograd ? t->autograd->output : 0;
+    fail(ErrorKind::Runtime, "one of the variables needed for gradient computation has been "
+         "modified by an inplace operation: ", describe(t, by, output), " is at version ",
+         int64_t(now), "; expected version ", int64_t(version_), " instead. Hint: ",
+         modes() & kAnomaly
+             ? "the backtrace further above shows the operation that failed to compute its "
+               "gradient. The variable in question was changed in there or anywhere later. Good "
+               "luck!"
+             : "enable anomaly detection to find the operation that failed to compute its "
+               "gradient, with torch.autograd.set_detect_anomaly(True).");
+  }
+  if (!is_output_) return value_;
+  Tensor again = detached(t);
+  Autograd& a = autograd_of(again);
+  a.node = self;
+  a.output = output_;
+  again->flags |= kNeedsGrad;
+  return Value(std::move(again));
+}
+
+int64_t Saved::bytes() const {
+  return value_.is_tensor() ? int64_t(value_.tensor()->storage->nbytes()) : 0;
+}
+
+void fail_freed() {
+  fail(ErrorKind::Runtime, "Trying to backward through the graph a second time (or directly access "
+       "saved tensors after they have already been freed). Saved intermediate values of the graph "
+       "are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you "
+       "need to backward through the graph a second time or if you need to access saved tensors "
+       "after calling backward.");
+}
+
+}  // namespace rl

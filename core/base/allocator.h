@@ -1,0 +1,29 @@
+// The caching allocator: 64-byte aligned blocks by size class, with exact statistics.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace rl {
+
+constexpr int kSizeClasses = 160;
+
+struct MemoryStats {
+  int64_t allocated, peak;        // bytes in use, and the most there ever were since reset
+  int64_t reserved;               // bytes held from the system, in use or cached
+  int64_t allocations, releases;  // counts since the process began
+};
+
+// Blocks hold size_of_block(n) >= n bytes. Throws Error(Runtime) when the system has no memory.
+void* allocate_block(size_t n);
+void release_block(void* p, size_t n);  // n as asked for
+size_t size_of_block(size_t n);
+
+MemoryStats memory_stats();
+void reset_peak_memory();
+void empty_cache();                     // gives cached blocks back to the system
+
+// Fixed-size objects (tensor bodies, nodes, small storages): a free list per thread, no statistics.
+void* allocate_object(size_t n);
+void release_object(void* p, size_t n);
+
+}  // namespace rl

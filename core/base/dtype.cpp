@@ -1,0 +1,88 @@
+// Promotion of element types and their names.
+#include "base/dtype.h"
+
+namespace rl {
+
+DType promote(DType a, DType b) {
+  if (a == b) return a;
+  if (a == DType::Undefined) return b;
+  if (b == DType::Undefined) return a;
+  const int ca = category(a), cb = category(b);
+  if (ca != cb) {
+    const DType high = ca > cb ? a : b, low = ca > cb ? b : a;
+    if (!is_complex(high) || !is_floating(low)) return high;
+    return low == DType::Double ? DType::ComplexDouble : high;
+  }
+  if (ca == 1) {
+    if (a == DType::UInt8 || b == DType::UInt8) {
+      const DType other = a == DType::UInt8 ? b : a;
+      return other == DType::Int8 ? DType::Int16 : other;
+    }
+    return a > b ? a : b;
+  }
+  if (ca == 2) {
+    if (is_half(a) && is_half(b)) return DType::Float;  // half with bfloat16
+    if (is_half(a)) return b;
+    if (is_half(b)) return a;
+    return DType::Double;
+  }
+  return DType::ComplexDouble;
+}
+
+bool can_cast(DType from, DType to) { return category(from) <= category(to); }
+
+const char* name_of(DType t) {
+  switch (t) {
+    case DType::UInt8: return "uint8";
+    case DType::Int8: return "int8";
+    case DType::Int16: return "int16";
+    case DType::Int32: return "int32";
+    case DType::Int64: return "int64";
+    case DType::Half: return "float16";
+    case DType::Float: return "float32";
+    case DType::Double: return "float64";
+    case DType::ComplexFloat: return "complex64";
+    case DType::ComplexDouble: return "complex128";
+    case DType::Bool: return "bool";
+    case DType::BFloat16: return "bfloat16";
+    default: return "undefined";
+  }
+}
+
+const char* type_name_of(DType t) {
+  switch (t) {
+    case DType::UInt8: return "Byte";
+    case DType::Int8: return "Char";
+    case DType::Int16: return "Short";
+    case DType::Int32: return "Int";
+    case DType::Int64: return "Long";
+    case DType::Half: return "Half";
+    case DType::Float: return "Float";
+    case DType::Double: return "Double";
+    case DType::ComplexFloat: return "ComplexFloat";
+    case DType::ComplexDouble: return "ComplexDouble";
+    case DType::Bool: return "Bool";
+    case DType::BFloat16: return "BFloat16";
+    default: return "Undefined";
+  }
+}
+
+const char* c_name_of(DType t) {
+  switch (t) {
+    case DType::UInt8: return "unsigned char";
+    case DType::Int8: return "signed char";
+    case DType::Int16: return "short";
+    case DType::Int32: return "int";
+    case DType::Int64: return "long int";
+    case DType::Half: return "c10::Half";
+    case DType::Float: return "float";
+    case DType::Double: return "double";
+    case DType::ComplexFloat: return "c10::complex<float>";
+    case DType::ComplexDouble: return "c10::complex<double>";
+    case DType::Bool: return "bool";
+    case DType::BFloat16: return "c10::BFloat16";
+    default: return "undefined";
+  }
+}
+
+}  // namespace rl

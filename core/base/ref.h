@@ -1,0 +1,54 @@
+// Intrusive reference counting.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace rl {
+
+class Counted {
+ public:
+  void keep() const { refs_.fetch_add(1, std::memory_order_relaxed); }
+  // True when this was the last reference: the caller destroys the object. A sole owner needs
+  // no locked instruction, since nobody else can reach the count.
+  bool let_go() const {
+    return refs_.load(std::memory_order_acquire) == 1 ||
+           refs_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  }
+  // For objects that weak pointers reach: every count is exact, and 0 is final.
+  bool let_go_exactly() const { return refs_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  bool keep_if_alive() const {
+    int32_t n = refs_.load(std::memory_order_acquire);
+    while (n > 0 && !refs_.compare_exchange_weak(n, n + 1, std::memory_order_acq_rel)) {}
+    return n > 0;
+  }
+  int32_t refs() const { return refs_.load(std::memory_order_acquire); }
+  void set_refs(int32_t n) { refs_.store(n, std::memory_order_relaxed); }
+
+ private:
+  mutable std::atomic<int32_t> refs_{1};
+};
+
+// T has keep() and static void release(T*), which gives one reference back.
+template <class T> class Ref {
+ public:
+  Ref() = default;
+  Ref(std::nullptr_t) {}
+  static Ref take(T* p) { Ref r; r.p_ = p; return r; }             // adopts a reference
+  static Ref share(T* p) { if (p) p->keep(); return take(p); }     // adds one
+  Ref(const Ref& o) : p_(o.p_) { if (p_) p_->keep(); }
+  Ref(Ref&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  Ref& operator=(Ref o) noexcept { std::swap(p_, o.p_); return *this; }
+  ~Ref() { if (p_) T::release(p_); }
+  T* get() const { return p_; }
+  T* operator->() const { return p_; }
+  T& operator*() const { return *p_; }
+  explicit operator bool() const { return p_; }
+  T* leave() { return std::exchange(p_, nullptr); }
+  bool operator==(const Ref& o) const { return p_ == o.p_; }
+
+ private:
+  T* p_ = nullptr;
+};
+
+}  // namespace rl

@@ -1,0 +1,81 @@
+// The event stream: who subscribed, and the threads whose mode words must know.
+#include "observe/events.h"
+
+#include <algorithm>
+#include <mutex>
+#include <shared_mutex>
+#include <vector>
+
+namespace rl {
+
+constinit thread_local uint32_t modes_word = 0;
+constinit thread_local uint64_t current_origin = 0;
+
+namespace {
+
+struct Subscription { Subscriber* who; uint32_t kinds; };
+std::shared_mutex lock;
+std::vector<Subscription> subscriptions;
+std::vector<uint32_t*> words;  // of every registered thread
+uint32_t all_kinds = 0;
+
+struct Registration {
+  Registration() {
+    std::unique_lock hold(lock);
+    words.push_back(&modes_word);
+    modes_word |= all_kinds;
+  }
+  ~Registration() {
+    std::unique_lock hold(lock);
+    std::erase(words, &modes_word);
+  }
+};
+
+void publish() {
+  all_kinds = 0;
+  for (const Subscription& s : subscriptions) all_kinds |= s.kinds;
+  for (uint32_t* w : words) {
+    __atomic_store_n(w, (*w & ~kObserve) | all_kinds, __ATOMIC_RELAXED);
+  }
+}
+
+template <class F> void tell(uint32_t kind, F&& f) {
+  std::shared_lock hold(lock);
+  for (const Subscription& s : subscriptions)
+    if (s.kinds & kind) f(s.who);
+}
+
+}  // namespace
+
+void register_thread() {
+  thread_local Registration here;
+  (void)here;
+}
+
+void subscribe(Subscriber* s, uint32_t kinds) {
+  register_thread();
+  std::unique_lock hold(lock);
+  subscriptions.push_back({s, kinds});
+  publish();
+}
+
+void unsubscribe(Subscriber* s) {
+  std::unique_lock hold(lock);
+  std::erase_if(subscriptions, [s](const Subscription& x) { return x.who == s; });
+  publish();
+}
+
+void observe_op_begin(const Record& r, const Arg* args) {
+  tell(kObserveOps, [&](Subscriber* s) { s->op_begin(r, args); });
+}
+void observe_op_end(const Record& r, const Value* results, bool failed) {
+  tell(kObserveOps, [&](Subscriber* s) { s->op_end(r, results, failed); });
+}
+void observe_memory(Storage* s, int64_t bytes) {
+  tell(kObserveMemory, [&](Subscriber* w) { w->memory(s, bytes); });
+}
+void observe_node(Node& n, void (Subscriber::*event)(Node&)) {
+  tell(kObserveNodes, [&](Subscriber* s) { (s->*event)(n); });
+}
+
+}  // namespace rl

@@ -1,0 +1,197 @@
+// Tensors made from no tensor: empty, zeros, ones, full, ranges; and their like.
+#include "ops/ops.h"
+#include "ops/promotion.h"
+#include "tensor/iterator.h"
+
+namespace rl::ops {
+namespace {
+
+using MaybeDType = std::optional<DType>;
+using MaybeDevice = std::optional<Device>;
+
+Device device_or_cpu(MaybeDevice d) {
+  if (d && d->type == DeviceType::CUDA) fail(ErrorKind::Assertion, "Torch not compiled with CUDA enabled");
+  check(!d || d->is_cpu() || d->is_meta(), "PyTorch is not linked with support for this device");
+  return d && d->is_meta() ? *d : Device{};
+}
+
+void infer_sizes(Infer& r, Ints size, DType dtype, MaybeDevice device) {
+  r.result(size, dtype, device_or_cpu(device));
+}
+
+void infer_like(Infer& r, const Tensor& self, MaybeDType dtype, MaybeDevice device, Format format) {
+  const MemoryFormat f = format.value_or(MemoryFormat::Preserve);
+  const Device to = device ? device_or_cpu(device) : self.device();
+  r.result(self.sizes(), f == MemoryFormat::Preserve ? dense_strides_like(self)
+                                                     : format_strides(self.sizes(), f),
+           dtype.value_or(self.dtype()), to);
+}
+
+}  // namespace
+
+#define RL_OPTIONS "ScalarType? dtype=None, Device? device=None"
+
+const auto empty_op = define<Tensor(Ints, MaybeDType, MaybeDevice, Format)>(
+    "empty(int[] size, *, " RL_OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
+  .doc(R"(
+    A tensor of the given sizes whose values are whatever the memory held.
+
+    >>> torch.empty(2, 3).shape
+    torch.Size([2, 3])
+  )")
+  .forms(Function | Out)
+  .infer([](Infer& r, Ints size, MaybeDType dtype, MaybeDevice device, Format format) {
+    const DType t = dtype.value_or(default_dtype());
+    if (format && *format != MemoryFormat::Contiguous) {
+      check(*format != MemoryFormat::Preserve, "unsupported memory format option Preserve");
+      r.result(size, format_strides(size, *format), t, device_or_cpu(device));
+    } else {
+      infer_sizes(r, size, t, device);
+    }
+  })
+  .factory([](Tensor&, Ints, MaybeDType, MaybeDevice, Format) {});
+
+const auto zeros_op = define<Tensor(Ints, MaybeDType, MaybeDevice)>(
+    "zeros(int[] size, *, " RL_OPTIONS ") -> Tensor")
+  .doc(R"(
+    A tensor of zeros.
+
+    >>> torch.zeros(2)
+    tensor([0., 0.])
+  )")
+  .forms(Function | Out)
+  .infer([](Infer& r, Ints size, MaybeDType dtype, MaybeDevice device) {
+    infer_sizes(r, size, dtype.value_or(default_dtype()), device);
+  })
+  .factory([](Tensor& result, Ints, MaybeDType, MaybeDevice) { set_value(result, 0); });
+
+const auto ones_op = define<Tensor(Ints, MaybeDType, MaybeDevice)>(
+    "ones(int[] size, *, " RL_OPTIONS ") -> Tensor")
+  .doc(R"(
+    A tensor of ones.
+
+    >>> torch.ones(2)
+    tensor([1., 1.])
+  )")
+  .forms(Function | Out)
+  .infer([](Infer& r, Ints size, MaybeDType dtype, MaybeDevice device) {
+    infer_sizes(r, size, dtype.value_or(default_dtype()), device);
+  })
+  .factory([](Tensor& result, Ints, MaybeDType, MaybeDevice) { set_value(result, 1); });
+
+const auto full_op = define<Tensor(Ints, Scalar, MaybeDType, MaybeDevice)>(
+    "full(int[] size, Scalar fill_value, *, " RL_OPTIONS ") -> Tensor")
+  .doc(R"(
+    A tensor filled with one value; its dtype follows from the value where none is given.
+
+    >>> torch.full((2,), 7)
+    tensor([7, 7])
+  )")
+  .forms(Function | Out)
+  .infer([](Infer& r, Ints size, const Scalar& value, MaybeDType dtype, MaybeDevice device) {
+    const DType t = value.is_float() ? default_dtype()
+                  : value.is_complex() ? complex_of(default_dtype()) : value.dtype();
+    infer_sizes(r, size, dtype.value_or(t), device);
+  })
+  .factory([](Tensor& result, Ints, const Scalar& value, MaybeDType, MaybeDevice) {
+    set_value(result, value);
+  });
+
+const auto empty_like = define<Tensor(Tensor, MaybeDType, MaybeDevice, Format)>(
+    "empty_like(Tensor self, *, " RL_OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
+  .doc(R"(
+    An uninitialised tensor with the sizes, dtype and order of dimensions of another.
+
+    >>> torch.empty_like(torch.zeros(2, 3)).shape
+    torch.Size([2, 3])
+  )")
+  .forms(Function)
+  .infer([](Infer& r, const Tensor& self, MaybeDType dtype, MaybeDevice device, Format format) {
+    infer_like(r, self, dtype, device, format);
+  })
+  .factory([](Tensor&, const Tensor&, MaybeDType, MaybeDevice, Format) {});
+
+const auto zeros_like_op = define<Tensor(Tensor, MaybeDType, MaybeDevice, Format)>(
+    "zeros_like(Tensor self, *, " RL_OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
+  .doc(R"(
+    Zeros with the sizes, dtype and order of dimensions of another tensor.
+
+    >>> torch.zeros_like(torch.ones(2))
+    tensor([0., 0.])
+  )")
+  .forms(Function)
+  .infer([](Infer& r, const Tensor& self, MaybeDType dtype, MaybeDevice device, Format format) {
+    infer_like(r, self, dtype, device, format);
+  })
+  .factory([](Tensor& result, const Tensor&, MaybeDType, MaybeDevice, Format) { set_value(result, 0); });
+
+const auto ones_like = define<Tensor(Tensor, MaybeDType, MaybeDevice, Format)>(
+    "ones_like(Tensor self, *, " RL_OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
+  .doc(R"(
+    Ones with the sizes, dtype and order of dimensions of another tensor.
+
+    >>> torch.ones_like(torch.zeros(2))
+    tensor([1., 1.])
+  )")
+  .forms(Function)
+  .infer([](Infer& r, const Tensor& self, MaybeDType dtype, MaybeDevice device, Format format) {
+    infer_like(r, self, dtype, device, format);
+  })
+  .factory([](Tensor& result, const Tensor&, MaybeDType, MaybeDevice, Format) { set_value(result, 1); });
+
+const auto arange_op = define<Tensor(Scalar, Scalar, Scalar, MaybeDType, MaybeDevice)>(
+    "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " RL_OPTIONS ") -> Tensor")
+  .doc("Numbers from `start` to before `end` in steps of `step`.")
+  .forms(Function | Out)
+  .infer([](Infer& r, const Scalar& start, const Scalar& end, const Scalar& step, MaybeDType dtype,
+            MaybeDevice device) {
+    check(step.to_double() != 0, "step must be nonzero");
+    check(std::isfinite(start.to_double()) && std::isfinite(end.to_double()),
+          "unsupported range: ", start.to_double(), " -> ", end.to_double());
+    check((step.to_double() > 0) == (end.to_double() >= start.to_double()) ||
+              end.to_double() == start.to_double(),
+          "upper bound and lower bound inconsistent with step sign");
+    const bool integral = !start.is_float() && !end.is_float() && !step.is_float();
+    const DType t = dtype.value_or(integral ? DType::Int64 : default_dtype());
+    const double count = is_integral(t) && integral
+        ? double((end.to_int() - start.to_int() + step.to_int() + (step.to_int() > 0 ? -1 : 1)) / step.to_int())
+        : std::ceil((end.to_double() - start.to_double()) / step.to_double());
+    check(count >= 0 && count <= 9e18, "invalid size, possible overflow?");
+    infer_sizes(r, {int64_t(count)}, t, device);
+  })
+  .factory([](Tensor& result, const Scalar& start, const Scalar&, const Scalar& step, MaybeDType, MaybeDevice) {
+    dispatch(result.dtype(), [&](auto* p) {
+      using T = pointee<decltype(p)>;
+      T* out = result.ptr<T>();
+      const int64_t n = result.numel();
+      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+        const int64_t a = start.to_int(), s = step.to_int();
+        for (int64_t i = 0; i < n; ++i) out[i] = T(a + i * s);
+      } else {
+        const double a = start.to_double(), s = step.to_double();
+        for (int64_t i = 0; i < n; ++i) out[i] = Scalar(a + double(i) * s).to<T>();
+      }
+    });
+  });
+
+const auto arange_end = define<Tensor(Scalar, MaybeDType, MaybeDevice)>(
+    "arange(Scalar end, *, " RL_OPTIONS ") -> Tensor")
+  .doc(R"(
+    Numbers from `start` (0) to before `end` in steps of `step` (1).
+
+    >>> torch.arange(1, 7, 2)
+    tensor([1, 3, 5])
+  )")
+  .forms(Function)
+  .composite([](const Scalar& end, MaybeDType dtype, MaybeDevice device) {
+    return Tensor(arange_op(0, end, 1, dtype, device));
+  });
+
+Tensor zeros(Ints sizes, DType dtype, Device device) { return zeros_op(sizes, dtype, device); }
+Tensor zeros_like(const Tensor& t) { return zeros_like_op(t); }
+Tensor full(Ints sizes, const Scalar& value, DType dtype, Device device) {
+  return full_op(sizes, value, dtype, device);
+}
+Tensor arange(int64_t end, DType dtype) { return arange_op(0, end, 1, dtype); }
+
+}  // namespace rl::ops

@@ -1,0 +1,203 @@
+// OpNode: edges, what is saved, and running the formulas.
+#include "ops/op_node.h"
+
+namespace rl {
+
+namespace {
+
+Tensor without_data(const Tensor& t) {
+  Tensor m = empty({}, t.dtype(), Device{DeviceType::Meta});
+  m->offset = t.offset();
+  m->set_layout(t.sizes(), t.strides());
+  return m;
+}
+
+}  // namespace
+
+OpNode::OpNode(const Record& r, const Arg* args, const Arg* values) : record_(r) {
+  for (size_t i = 0; i < r.params.size(); ++i) {
+    if (!(r.tensor_params >> i & 1)) continue;
+    const bool serves = r.grad_params >> i & 1;
+    if (r.params[i].type == Type::Tensors) {
+      list_lengths_.push_back(int(args[i].count));
+      for (const Tensor& t : args[i].tensors()) {
+        next.push_back(serves && t ? gradient_edge(t) : Edge());
+        if (next.back()) needed_ |= uint64_t(1) << i;
+      }
+    } else {
+      const bool tensor = args[i].is_tensor() && is_differentiable(args[i].tensor->dtype);
+      next.push_back(serves && tensor ? gradient_edge(args[i].as_tensor()) : Edge());
+      if (next.back()) needed_ |= uint64_t(1) << i;
+    }
+  }
+  for (const Formula& f : r.formulas)
+    if (f.target_params & needed_) slots_ |= f.saved;
+  saved_.resize(r.saves.size());
+  for (size_t s = 0; s < r.saves.size(); ++s) {
+    if (!(slots_ >> s & 1)) continue;
+    const auto& source = r.saves[s];
+    const Arg& a = values[source.index];
+    switch (source.kind) {
+      case Formula::Source::Input:
+        if (a.tag == Tag::Tensors) {
+          for (const Tensor& t : a.tensors())
+            check(!t || !t.is_inference(), "Inference tensors cannot be saved for backward. To "
+                  "work around you can make a clone to get a normal tensor and use it in autograd.");
+        }
+        save(int(s), a, false);
+        break;
+      case Formula::Source::Sizes:
+        if (a.tag == Tag::Tensors) {
+          Tensors shapes;  // a list's sizes are given as tensors without data
+          for (const Tensor& t : a.tensors())
+            shapes.push_back(empty(t.sizes(), t.dtype(), Device{DeviceType::Meta}));
+          save(int(s), Arg(shapes), false);
+        } else if (a.is_tensor()) {
+          save(int(s), Arg(a.as_tensor().sizes()), false);
+        } else {
+          save(int(s), Arg(Ints()), false);
+        }
+        break;
+      case Formula::Source::Layout:
+        if (a.is_tensor()) save(int(s), Arg(without_data(a.as_tensor())), false);
+        break;
+      case Formula::Source::InputDType:
+        save(int(s), a.is_tensor() ? Arg(a.tensor->dtype) : Arg(DType::Float), false);
+        break;
+      default: break;
+    }
+  }
+}
+
+void OpNode::save_results(const Tensor* results, size_t n) {
+  for (size_t s = 0; s < record_.saves.size(); ++s) {
+    if (!(slots_ >> s & 1)) continue;
+    const auto& source = record_.saves[s];
+    if (size_t(source.index) >= n) continue;
+    const Tensor& t = results[source.index];
+    if (source.kind == Formula::Source::Result) {
+      save(int(s), Arg(t), true);
+    } else if (source.kind == Formula::Source::ResultSizes) {
+      save(int(s), Arg(t.sizes()), false);
+    }
+  }
+}
+
+void OpNode::attach(const Tensor* results, size_t n) {
+  keep();
+  const Ref<Node> self = Ref<Node>::take(this);
+  for (size_t i = 0; i < n; ++i) {
+    const Tensor& t = results[i];
+    const bool hidden = i < record_.returns.size() && record_.returns[i].saved;
+    const bool history = t && !hidden && is_differentiable(t.dtype()) &&
+                         (i >= record_.returns.size() || record_.returns[i].differentiable);
+    if (history) set_history(t, self);
+    else inputs.push_back(t ? InputMeta(t) : InputMeta());
+  }
+  save_results(results, n);
+}
+
+size_t OpNode::edge_count(int param) const {
+  int list = 0;
+  for (int i = 0; i < param; ++i) list += record_.params[size_t(i)].type == Type::Tensors;
+  return record_.params[size_t(param)].type == Type::Tensors ? size_t(list_lengths_[size_t(list)])
+                                                              : 1;
+}
+
+size_t OpNode::first_edge(int param) const {
+  size_t at = 0;
+  for (int i = 0; i < param; ++i)
+    if (record_.tensor_params >> i & 1) at += edge_count(i);
+  return at;
+}
+
+void OpNode::run_formula(const Formula& f, const Tensors& grads, Tensors& made) {
+  constexpr size_t kMost = 24;
+  Arg args[kMost];
+  Value unpacked[kMost];
+  bool any_grad = false, asks_grad = false;
+  keep();
+  const Ref<Node> self = Ref<Node>::take(this);
+  for (size_t i = 0; i < f.sources.size(); ++i) {
+    const auto& s = f.sources[i];
+    if (s.kind == Formula::Source::Grad) {
+      asks_grad = true;
+      args[i] = Arg(grads[size_t(s.index)]);
+      any_grad |= !args[i].is_none();
+    } else if (s.kind == Formula::Source::Grads) {
+      asks_grad = true;
+      args[i] = Arg(grads);
+      for (const Tensor& g : grads) any_grad |= g.defined();
+    } else if (s.kind == Formula::Source::Needed) {
+      uint64_t mask = 0;
+      for (size_t t = 0; t < f.targets.size(); ++t)
+        if (needed_ >> f.targets[t] & 1) mask |= uint64_t(1) << t;
+      args[i] = Arg(int64_t(mask));
+    }
+  }
+  if (asks_grad && !any_grad) return;  // zero in, zero out
+  for (size_t i = 0; i < f.sources.size(); ++i) {
+    if (f.slots[i] < 0) continue;
+    unpacked[i] = saved_[size_t(f.slots[i])].unpack(self);
+    args[i] = unpacked[i].arg();
+  }
+  Value out[kMost];
+  f.call(args, out);
+  for (size_t t = 0; t < f.targets.size(); ++t) {
+    const int p = f.targets[t];
+    const size_t at = first_edge(p);
+    if (record_.params[size_t(p)].type == Type::Tensors) {
+      const TensorList list = out[t].tensors();
+      for (size_t k = 0; k < list.size(); ++k) made[at + k] = list[k];
+    } else if (needed_ >> p & 1) {
+      made[at] = out[t].take_tensor();
+    }
+  }
+}
+
+Tensors OpNode::apply(Tensors&& grads) {
+  if (freed_) fail_freed();
+  Tensors made;
+  made.resize(next.size());
+  if (!record_.no_derivative.empty()) fail(ErrorKind::Runtime, record_.no_derivative);
+  for (const Formula& f : record_.formulas)
+    if (f.target_params & needed_) run_formula(f, grads, made);
+  return made;
+}
+
+void OpNode::free_saved() {
+  if (freed_ || !slots_) return;
+  bool tensors = false;
+  for (size_t i = 0; i < saved_.size(); ++i) {
+    const auto kind = record_.saves[i].kind;
+    const Tag tag = saved_[i].raw().arg().tag;
+    tensors |= (kind == Formula::Source::Input || kind == Formula::Source::Result) &&
+               (tag == Tag::Tensor || tag == Tag::Tensors);
+    tensors |= bool(saved_[i].packed());
+  }
+  if (!tensors) return;  // sizes and numbers stay: the node can run again, as in PyTorch
+  freed_by = current_origin;
+  freed_bytes = saved_bytes();
+  for (Saved& s : saved_) s.clear();
+  freed_ = true;
+}
+
+int64_t OpNode::saved_bytes() const {
+  int64_t n = 0;
+  for (const Saved& s : saved_) n += s.bytes();
+  return n;
+}
+
+Value OpNode::saved(const Formula::Source& wanted) const {
+  if (freed_) fail_freed();
+  for (size_t i = 0; i < record_.saves.size(); ++i) {
+    const auto& s = record_.saves[i];
+    if (s.kind == wanted.kind && s.index == wanted.index && (slots_ >> i & 1)) {
+      keep();
+      return saved_[i].unpack(Ref<Node>::take(const_cast<OpNode*>(this)));
+    }
+  }
+  return {};
+}
+
+}  // namespace rl

@@ -1,0 +1,45 @@
+// OpNode: the graph node of every op; its record's formulas say what it computes.
+#pragma once
+#include "ops/record.h"
+
+namespace rl {
+
+class OpNode : public Node {
+ public:
+  // Takes the edges, and saves what the formulas of the needed inputs ask of the inputs.
+  // `values` are the same arguments as they are to be saved: an in-place form clones self first.
+  OpNode(const Record& r, const Arg* args, const Arg* values);
+  // Saves what they ask of the results, and makes the node their history.
+  void attach(const Tensor* results, size_t n);
+  // Only saves; for in-place forms, whose history the caller rebases.
+  void save_results(const Tensor* results, size_t n);
+
+  static void* operator new(size_t n) { return allocate_object(n); }
+  static void operator delete(void* p, size_t n) { release_object(p, n); }
+
+  std::string name() const override { return record_.node; }
+  Tensors apply(Tensors&& grads) override;
+  void free_saved() override;
+  int64_t saved_bytes() const override;
+  const Record& record() const { return record_; }
+  // Which parameters' gradients are wanted: bit per parameter.
+  uint64_t needed() const { return needed_; }
+  // A saved value by name ("self", "result"), for `grad_fn._saved_self`; throws when freed.
+  Value saved(const Formula::Source& s) const;
+
+ private:
+  size_t first_edge(int param) const;
+  size_t edge_count(int param) const;
+  void run_formula(const Formula& f, const Tensors& grads, Tensors& made);
+  void save(int slot, const Arg& arg, bool result) {
+    saved_[size_t(slot)] = Saved(arg, result);
+  }
+
+  const Record& record_;
+  uint64_t needed_ = 0, slots_ = 0;
+  bool freed_ = false;
+  Small<Saved, 3> saved_;         // by slot of record_.saves; unused slots stay empty
+  Small<int, 1> list_lengths_;    // of list parameters, in order
+};
+
+}  // namespace rl

@@ -1,0 +1,85 @@
+// The ops that C++ calls by name, and operators on tensors for gradient formulas.
+#pragma once
+#include "ops/record.h"
+
+namespace rl::ops {
+
+using Format = std::optional<MemoryFormat>;
+
+// arithmetic.cpp
+extern const Op<Tensor(Tensor, Tensor, Scalar)> add, sub;
+extern const Op<Tensor(Tensor, Tensor)> mul, div;
+extern const Op<Tensor(Tensor)> neg;
+
+// copying.cpp
+extern const Op<Tensor(Tensor, Format)> clone, contiguous;
+extern const Op<Tensor(Tensor, Tensor, bool)> copy_;
+extern const Op<Tensor(Tensor)> zero_;
+void set_zero(const Tensor& t);                            // inside kernels
+void set_value(const Tensor& t, const Scalar& value);
+void copy_data(const Tensor& to, const Tensor& from);      // values only: no checks, no graph
+Tensor to_copy(const Tensor& t, std::optional<DType> dtype, std::optional<Device> device,
+               Format format);
+Tensor to_dtype(const Tensor& t, DType dtype);             // the same tensor if it has it already
+void resize_output(const Tensor& out, Ints sizes);         // warns where PyTorch warns
+void resize_in_place(const Tensor& t, Ints sizes);
+
+// views.cpp
+extern const Op<Tensor(Tensor, Ints, Ints, std::optional<int64_t>)> as_strided;
+extern const Op<Tensor(Tensor, Ints, bool)> expand;
+extern const Op<Tensor(Tensor, Ints)> view, reshape, permute;
+extern const Op<Tensor(Tensor, int64_t, int64_t)> transpose, select;
+extern const Op<Tensor(Tensor, int64_t)> unsqueeze, squeeze_dim;
+extern const Op<Tensor(Tensor)> detach, t, squeeze, alias_op;
+extern const Op<Tensor(Tensor, int64_t, std::optional<int64_t>, std::optional<int64_t>, int64_t)> slice;
+extern const Op<Tensors(Tensor, int64_t, int64_t)> split;
+extern const Op<Tensor(Tensor, Ints, int64_t, int64_t)> select_backward;
+extern const Op<Tensor(Tensor, Ints, int64_t, std::optional<int64_t>, std::optional<int64_t>,
+                       int64_t)> slice_backward;
+Tensor view_or_reshape(const Tensor& t, Ints sizes);
+Tensor as_strided_backward(const Tensor& grad, const Tensor& input, Ints size, Ints stride,
+                           int64_t offset);
+// The gradient of what was split along `dim`; a missing part, `length(i)` long, is zero.
+Tensor join_gradients(TensorList grads, Ints sizes, int64_t dim,
+                      const std::function<int64_t(size_t)>& length);
+
+// joining.cpp
+extern const Op<Tensor(TensorList, int64_t)> cat;
+
+// complex.cpp
+extern const Op<Tensor(Tensor)> conj, conj_view, resolve_conj, resolve_neg, real, imag,
+    view_as_real, view_as_complex;
+
+// reduction.cpp
+extern const Op<Tensor(Tensor, std::optional<DType>)> sum;
+extern const Op<Tensor(Tensor, std::optional<Ints>, bool, std::optional<DType>)> sum_dim;
+Tensor sum_to_size(const Tensor& t, Ints sizes);           // undoes a broadcast
+
+// indexing.cpp
+void index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);
+
+// creation.cpp
+Tensor zeros(Ints sizes, DType dtype, Device device = {});
+Tensor zeros_like(const Tensor& t);
+Tensor arange(int64_t end, DType dtype);
+Tensor full(Ints sizes, const Scalar& value, DType dtype, Device device = {});
+
+}  // namespace rl::ops
+
+namespace rl {
+
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return ops::add(a, b); }
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return ops::sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return ops::mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return ops::div(a, b); }
+inline Tensor operator+(const Tensor& a, const Scalar& b) { return ops::add(a, b); }
+inline Tensor operator-(const Tensor& a, const Scalar& b) { return ops::sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Scalar& b) { return ops::mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Scalar& b) { return ops::div(a, b); }
+inline Tensor operator-(const Tensor& a) { return ops::neg(a); }
+inline Scalar conj_of(const Scalar& s) {
+  return s.is_complex() ? Scalar(std::conj(s.to_complex())) : s;
+}
+inline Tensor conj(const Tensor& t) { return t.is_complex() ? ops::conj(t) : t; }
+
+}  // namespace rl

@@ -1,0 +1,283 @@
+// Pointwise ops: a straight loop where all operands are dense alike, the iterator otherwise.
+#include "ops/pointwise.h"
+
+#include "kernels/cast.h"
+#include "ops/promotion.h"
+#include "tensor/iterator.h"
+
+namespace rl {
+namespace {
+
+constexpr int kMost = kernels::kMaxArity;
+constexpr int64_t kTile = 512;
+
+// A call's operands, the numbers that go to the kernel, and the dtype it computes in.
+struct Plan {
+  const kernels::Pointwise& kernel;
+  const Arg* operands[kMost];
+  int count = 0;
+  Scalar params[6];
+  int numbers = 0;
+  DType compute = DType::Undefined;   // as promoted; halves are computed in float
+  alignas(16) char constants[kMost][16];
+
+  Plan(const Record& r, const Arg* args) : kernel(*r.pointwise) {
+    for (size_t i = 0; i < r.params.size(); ++i) {
+      const Arg& a = args[i];
+      if (r.params[i].type == Type::Tensor) {
+        if (count < kMost) operands[count++] = &a;
+      } else if (numbers < 6 && (a.is_number() || a.is_none())) {
+        params[numbers++] = a.is_none() ? Scalar(0) : a.scalar();
+      }
+    }
+  }
+  void promote(const Record& r, const Arg* args);
+  DType result() const {
+    switch (kernel.output) {
+      case kernels::Output::Bool: return DType::Bool;
+      case kernels::Output::Real: return real_of(compute);
+      default: return compute;
+    }
+  }
+  DType operand_dtype(int k) const {
+    return k == 0 && kernel.bool_first ? DType::Bool : compute_of(compute);
+  }
+  kernels::Loop loop() const {
+    const kernels::Loop l = kernel.loop(compute_of(compute), cpu_level());
+    if (!l) fail(ErrorKind::NotImplemented, "\"", kernel.name, "\" not implemented for '",
+                 type_name_of(compute), "'");
+    return l;
+  }
+  char* constant(int k, DType t) {
+    dispatch(t, [&](auto* p) {
+      using T = pointee<decltype(p)>;
+      *reinterpret_cast<T*>(constants[k]) = operands[k]->scalar().to<T>();
+    });
+    return constants[k];
+  }
+};
+
+void Plan::promote(const Record& r, const Arg* args) {
+  if (r.promotion == Promote::None) {
+    compute = operands[0]->is_tensor() ? operands[0]->tensor->dtype : DType::Float;
+    return;
+  }
+  Promotion p;
+  for (int k = kernel.bool_first; k < count; ++k) p.add(*operands[k]);
+  if (r.promote_numbers) {
+    for (size_t i = 0; i < r.params.size(); ++i)
+      if (r.params[i].type == Type::Number && args[i].is_number()) p.add(args[i].scalar());
+  }
+  compute = p.dtype();
+  if (r.promotion == Promote::Float && !is_differentiable(compute)) compute = default_dtype();
+}
+
+Device device_of(const Plan& plan) {
+  const Tensor* first = nullptr;
+  for (int k = 0; k < plan.count; ++k) {
+    const Arg& a = *plan.operands[k];
+    if (!a.is_tensor()) continue;
+    const Tensor& t = a.as_tensor();
+    if (!first || (first->dim() == 0 && first->device().is_cpu())) {
+      if (first && t.dim() == 0 && t.device().is_cpu()) continue;
+      first = &t;
+    }
+  }
+  for (int k = 0; first && k < plan.count; ++k) {
+    const Arg& a = *plan.operands[k];
+    if (!a.is_tensor() || a.as_tensor().device() == first->device()) continue;
+    const Tensor& t = a.as_tensor();
+    if (t.dim() == 0 && t.device().is_cpu()) continue;
+    fail(ErrorKind::Runtime, "Expected all tensors to be on the same device, but found at least "
+         "two devices, ", name_of(plan.operands[0]->is_tensor()
+                                      ? plan.operands[0]->tensor->device.type : DeviceType::CPU),
+         " and ", name_of(t.device() == first->device() ? first->device().type : t.device().type),
+         "!");
+  }
+  return first ? first->device() : Device{};
+}
+
+ResultMeta infer_result(const Plan& plan) {
+  ResultMeta m;
+  m.dtype = plan.result();
+  m.device = device_of(plan);
+  bool alike = true, dense = true;
+  const Tensor* first = nullptr;
+  for (int k = 0; k < plan.count; ++k) {
+    const Arg& a = *plan.operands[k];
+    if (!a.is_tensor()) continue;
+    const Tensor& t = a.as_tensor();
+    if (!first) {
+      first = &t;
+      m.sizes = Dims(t.sizes());
+      dense = t.is_contiguous();
+      continue;
+    }
+    if (t.sizes() != Ints(m.sizes)) {
+      m.sizes = broadcast(m.sizes, t.sizes());
+      alike = false;
+    }
+    dense &= t.is_contiguous();
+  }
+  if (!first || (alike && dense)) return m;
+  Small<Dims, kMost> strides;
+  bool same = alike;
+  for (int k = 0; k < plan.count; ++k) {
+    const Arg& a = *plan.operands[k];
+    if (!a.is_tensor()) continue;
+    const Tensor& t = a.as_tensor();
+    strides.push_back(broadcast_strides(t.sizes(), t.strides(), m.sizes));
+    same &= t.strides() == first->strides();
+  }
+  m.strided = true;
+  if (same && is_dense(first->sizes(), first->strides())) {
+    m.strides = Dims(first->strides());
+    return m;
+  }
+  m.strides.resize(m.sizes.size());
+  int64_t step = 1;
+  for (int d : order_of_dims(m.sizes, Span<Dims>(strides.data(), strides.size()))) {
+    m.strides[d] = step;
+    step *= std::max<int64_t>(m.sizes[d], 1);
+  }
+  return m;
+}
+
+// Operands of another dtype are converted in tiles that stay in the first-level cache.
+void run_cast(const Plan& plan, kernels::Loop loop, DType made, char* const* data,
+              const int64_t* strides, int64_t n, DType out) {
+  alignas(64) char tiles[kMost + 1][kTile * 16];
+  kernels::Cast in[kMost] = {};
+  for (int k = 0; k < plan.count; ++k) {
+    const Arg& a = *plan.operands[k];
+    if (a.is_tensor() && a.tensor->dtype != plan.operand_dtype(k))
+      in[k] = kernels::cast(a.tensor->dtype, plan.operand_dtype(k));
+  }
+  const kernels::Cast back = made == out ? nullptr : kernels::cast(made, out);
+  for (int64_t at = 0; at < n; at += kTile) {
+    const int64_t m = n - at < kTile ? n - at : kTile;
+    char* p[kMost + 1];
+    int64_t s[kMost + 1];
+    p[0] = back ? tiles[0] : data[0] + at * strides[0];
+    s[0] = back ? item_size(made) : strides[0];
+    for (int k = 0; k < plan.count; ++k) {
+      char* from = data[k + 1] + at * strides[k + 1];
+      if (!in[k]) {
+        p[k + 1] = from;
+        s[k + 1] = strides[k + 1];
+        continue;
+      }
+      const bool one = strides[k + 1] == 0;
+      p[k + 1] = tiles[k + 1];
+      s[k + 1] = one ? 0 : item_size(plan.operand_dtype(k));
+      in[k](p[k + 1], item_size(plan.operand_dtype(k)), from, strides[k + 1], one ? 1 : m);
+    }
+    loop(p, s, m, plan.params);
+    if (back) back(data[0] + at * strides[0], strides[0], tiles[0], s[0], m);
+  }
+}
+
+void fill(Plan& plan, const Tensor& out) {
+  if (out.numel() == 0 || out.is_meta()) return;
+  const kernels::Loop loop = plan.loop();
+  const DType computed = compute_of(plan.compute);
+  const DType made = plan.kernel.output == kernels::Output::Bool ? DType::Bool
+                   : plan.kernel.output == kernels::Output::Real ? real_of(computed) : computed;
+  bool casts = made != out.dtype();
+  bool straight = out.is_contiguous();
+  for (int k = 0; k < plan.count; ++k) {
+    const Arg& a = *plan.operands[k];
+    if (!a.is_tensor()) continue;
+    casts |= a.tensor->dtype != plan.operand_dtype(k);
+    straight &= a.as_tensor().is_contiguous() && a.as_tensor().sizes() == out.sizes();
+  }
+  auto body = [&](char* const* data, const int64_t* strides, int64_t n) {
+    if (casts) run_cast(plan, loop, made, data, strides, n, out.dtype());
+    else loop(data, strides, n, plan.params);
+  };
+  if (straight) {
+    char* base[kMost + 1];
+    int64_t strides[kMost + 1];
+    base[0] = out.data();
+    strides[0] = out.element_size();
+    for (int k = 0; k < plan.count; ++k) {
+      const Arg& a = *plan.operands[k];
+      base[k + 1] = a.is_tensor() ? a.tensor->data() : plan.constant(k, plan.operand_dtype(k));
+      strides[k + 1] = a.is_tensor() ? item_size(a.tensor->dtype) : 0;
+    }
+    parallel_for(0, out.numel(), StridedLoop::kGrain, [&](int64_t begin, int64_t end) {
+      char* p[kMost + 1];
+      for (int k = 0; k <= plan.count; ++k) p[k] = base[k] + begin * strides[k];
+      body(p, strides, end - begin);
+    });
+    return;
+  }
+  StridedLoop over(out.sizes());
+  over.add(out);
+  Dims zero;
+  zero.resize(size_t(out.dim()), 0);
+  for (int k = 0; k < plan.count; ++k) {
+    const Arg& a = *plan.operands[k];
+    if (a.is_tensor()) over.add(a.as_tensor());
+    else over.add(plan.constant(k, plan.operand_dtype(k)), zero, 1);
+  }
+  over.prepare();
+  over.run(body);
+}
+
+}  // namespace
+
+ResultMeta pointwise_infer(const Record& r, const Arg* args) {
+  Plan plan(r, args);
+  plan.promote(r, args);
+  return infer_result(plan);
+}
+
+Tensor pointwise_call(const Record& r, const Arg* args) {
+  Plan plan(r, args);
+  // Dense operands of one dtype and shape, on the CPU: nothing to work out.
+  const Arg& a = *plan.operands[0];
+  if (plan.count <= 2 && a.is_tensor() && a.tensor->is(kContiguous) && !plan.kernel.bool_first &&
+      plan.numbers < 2 && a.tensor->device.is_cpu() && is_floating(a.tensor->dtype) &&
+      !is_half(a.tensor->dtype) && !a.tensor->is(kWrappedNumber) && !r.promote_numbers) {
+    const Arg* b = plan.count == 2 ? plan.operands[1] : nullptr;
+    const bool pair = !b || (b->is_tensor() ? b->tensor->dtype == a.tensor->dtype &&
+                                                  b->tensor->is(kContiguous) &&
+                                                  b->tensor->device.is_cpu() &&
+                                                  b->as_tensor().sizes() == a.as_tensor().sizes()
+                                            : b->is_number() && b->tag != Tag::Complex);
+    if (pair) {
+      plan.compute = a.tensor->dtype;
+      Tensor out = empty(a.as_tensor().sizes(), plan.result());
+      if (out.numel() <= StridedLoop::kGrain) {
+        char* data[3] = {out.data(), a.tensor->data(), nullptr};
+        int64_t strides[3] = {out.element_size(), item_size(plan.compute), 0};
+        if (b && b->is_tensor()) {
+          data[2] = b->tensor->data();
+          strides[2] = strides[1];
+        } else if (b) {
+          data[2] = plan.constant(1, plan.compute);
+        }
+        if (out.numel()) plan.loop()(data, strides, out.numel(), plan.params);
+      } else {
+        fill(plan, out);
+      }
+      return out;
+    }
+  }
+  plan.promote(r, args);
+  const ResultMeta m = infer_result(plan);
+  if (!m.device.is_meta()) plan.loop();  // an unsupported dtype is refused before memory is taken
+  Tensor out = m.strided ? empty_strided(m.sizes, m.strides, m.dtype, m.device)
+                         : empty(m.sizes, m.dtype, m.device);
+  fill(plan, out);
+  return out;
+}
+
+void pointwise_into(const Record& r, const Arg* args, const Tensor& out) {
+  Plan plan(r, args);
+  plan.promote(r, args);
+  fill(plan, out);
+}
+
+}  // namespace rl

@@ -1,0 +1,191 @@
+// Tensor: making, aliasing and freeing tensors; one number out of them.
+#include "tensor/tensor.h"
+
+#include "observe/events.h"
+
+namespace rl {
+
+OwnerHooks owner_hooks;
+void (*free_autograd)(Autograd*) = nullptr;
+
+TensorBody* TensorBody::make() {
+  TensorBody* b = new (allocate_object(sizeof(TensorBody))) TensorBody;
+  b->origin = current_origin;
+  return b;
+}
+
+void TensorBody::set_layout(Ints s, Ints st) {
+  const int d = int(s.size());
+  if (d > kInside && d > dim) {  // a rank that shrinks keeps its room
+    int64_t* fresh = static_cast<int64_t*>(::operator new(2 * d * sizeof(int64_t)));
+    for (int i = 0; i < d; ++i) {
+      fresh[i] = s[i];
+      fresh[d + i] = st[i];
+    }
+    if (sizes != room) ::operator delete(sizes);
+    sizes = fresh;
+    strides = fresh + d;
+  } else {
+    int64_t copy[2 * 64];
+    for (int i = 0; i < d; ++i) {  // the new layout may be read from the old
+      copy[i] = s[i];
+      copy[d + i] = st[i];
+    }
+    for (int i = 0; i < 2 * d; ++i) sizes[i] = copy[i];
+    strides = sizes + d;
+  }
+  dim = d;
+  numel = numel_of(Ints(sizes, size_t(d)));
+  set(kContiguous, rl::is_contiguous(Ints(sizes, size_t(d)), Ints(strides, size_t(d))));
+}
+
+void TensorBody::destroy(TensorBody* t) {
+  if (t->owner && t->is(kOwnsObject)) {
+    void* owner = t->owner;
+    t->owner = nullptr;
+    owner_hooks.drop(owner);
+  }
+  if (t->autograd) free_autograd(t->autograd);
+  if (t->storage) Storage::release(t->storage);
+  if (t->sizes != t->room) ::operator delete(t->sizes);
+  t->~TensorBody();
+  release_object(t, sizeof(TensorBody));
+}
+
+int64_t Tensor::size(int64_t d) const { return p_->sizes[wrap_dim(d, p_->dim, false)]; }
+int64_t Tensor::stride(int64_t d) const { return p_->strides[wrap_dim(d, p_->dim, false)]; }
+
+bool Tensor::is_contiguous(MemoryFormat f) const {
+  if (f == MemoryFormat::Contiguous || f == MemoryFormat::Preserve) return is_contiguous();
+  if (dim() != (f == MemoryFormat::ChannelsLast ? 4 : 5)) return false;
+  const Dims want = format_strides(sizes(), f);
+  for (int64_t i = 0; i < dim(); ++i)
+    if (sizes()[i] != 1 && strides()[i] != want[i]) return numel() == 0;
+  return true;
+}
+
+void Tensor::bump_version() const {
+  if (p_->is(kInferenceTensor) || !p_->storage) return;
+  Version& v = version();
+  v.count.fetch_add(1, std::memory_order_relaxed);
+  v.writer = current_origin;
+}
+
+namespace {
+
+Tensor over(Storage* counted, DType dtype, Device device) {
+  TensorBody* b = TensorBody::make();
+  b->dtype = dtype;
+  b->device = device;
+  b->storage = counted;
+  if (__builtin_expect(modes() & kInference, 0)) b->flags |= kInferenceTensor;
+  return Tensor::take(b);
+}
+
+}  // namespace
+
+Tensor empty_strided(Ints sizes, Ints strides, DType dtype, Device device) {
+  for (int64_t s : sizes) {
+    check(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", sizes);
+  }
+  check(sizes.size() <= 64, "a tensor has at most 64 dimensions, but got ", int64_t(sizes.size()));
+  numel_of(sizes);
+  Storage* s = Storage::make(bytes_needed(sizes, strides, 0, item_size(dtype)), device).leave();
+  Tensor t = over(s, dtype, device);
+  t->set_layout(sizes, strides);
+  return t;
+}
+
+Tensor empty(Ints sizes, DType dtype, Device device) {
+  int64_t n = 1;
+  bool over_size = false;
+  for (int64_t s : sizes) {
+    check(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", sizes);
+    over_size |= __builtin_mul_overflow(n, s, &n);
+  }
+  int64_t bytes;
+  over_size |= __builtin_mul_overflow(n, item_size(dtype), &bytes);
+  if (over_size && n != 0) {
+    fail(ErrorKind::Runtime, "Storage size calculation overflowed with sizes=", sizes);
+  }
+  if (sizes.size() > TensorBody::kInside) {
+    return empty_strided(sizes, contiguous_strides(sizes), dtype, device);
+  }
+  Tensor t = over(Storage::make(size_t(bytes), device).leave(), dtype, device);
+  TensorBody* b = t.body();
+  const int d = int(sizes.size());
+  b->dim = d;
+  b->strides = b->sizes + d;
+  int64_t step = 1;
+  for (int i = d; i-- > 0;) {
+    b->sizes[i] = sizes[i];
+    b->strides[i] = step;
+    step *= sizes[i] > 1 ? sizes[i] : 1;
+  }
+  b->numel = n;
+  b->flags |= kContiguous;
+  return t;
+}
+
+Tensor from_storage(Ref<Storage> storage, Ints sizes, Ints strides, int64_t offset, DType dtype) {
+  const Device device = storage->device();
+  Tensor t = over(storage.leave(), dtype, device);
+  t->offset = offset;
+  t->set_layout(sizes, strides);
+  return t;
+}
+
+Tensor alias(const Tensor& t, Ints sizes, Ints strides, int64_t offset) {
+  TensorBody* b = TensorBody::make();
+  b->dtype = t.dtype();
+  b->device = t.device();
+  b->storage = t.storage().leave();
+  b->flags = t->flags & (kConj | kNegative | kInferenceTensor);
+  b->version = t->version;
+  b->offset = offset;
+  Tensor r = Tensor::take(b);
+  b->set_layout(sizes, strides);
+  return r;
+}
+
+Tensor alias(const Tensor& t) { return alias(t, t.sizes(), t.strides(), t.offset()); }
+
+Tensor scalar_tensor(const Scalar& value, DType dtype) {
+  Tensor t = empty({}, dtype);
+  dispatch(dtype, [&](auto* p) {
+    using T = pointee<decltype(p)>;
+    *t.ptr<T>() = value.to<T>();
+  });
+  return t;
+}
+
+Tensor wrapped_number(const Scalar& value) {
+  Tensor t = scalar_tensor(value, value.dtype());
+  t->flags |= kWrappedNumber;
+  return t;
+}
+
+Scalar item_of(const Tensor& t) {
+  const char* p = t.data();
+  switch (t.dtype()) {
+    case DType::Bool: return *reinterpret_cast<const bool*>(p);
+    case DType::Half: return to_float(*reinterpret_cast<const Half*>(p));
+    case DType::BFloat16: return to_float(*reinterpret_cast<const BFloat16*>(p));
+    case DType::ComplexFloat: case DType::ComplexDouble: {
+      std::complex<double> v = t.dtype() == DType::ComplexDouble
+                                   ? *reinterpret_cast<const std::complex<double>*>(p)
+                                   : std::complex<double>(*reinterpret_cast<const std::complex<float>*>(p));
+      if (t.is_conj()) v = std::conj(v);
+      return t.is_negative() ? -v : v;
+    }
+    default: break;
+  }
+  Scalar v;
+  dispatch(t.dtype(), [&](auto* q) {
+    using T = pointee<decltype(q)>;
+    if constexpr (std::is_arithmetic_v<T>) v = Scalar(*reinterpret_cast<const T*>(p));
+  });
+  return t.is_negative() ? -v : v;
+}
+
+}  // namespace rl
