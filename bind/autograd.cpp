@@ -273,7 +273,7 @@ PyTypeObject* node_type(const std::string& name) {
   static std::map<std::string, PyTypeObject*> types;
   auto [at, fresh] = types.try_emplace(name);
   if (fresh) {
-    const auto* kept = new std::string(name);
+    const auto* kept = new std::string("torch.autograd.graph." + name);
     at->second = make_node_type(kept->c_str(), base_type);
     need(at->second != nullptr);
   }
