@@ -10,19 +10,19 @@ template <class F> RL_INLINE F functor_of(const Scalar* params) {
   else return F{};
 }
 
-// An operand: its next register; a broadcast one is read from a register-sized buffer instead.
+// An operand: its next register; a broadcast one is read from a register-sized buffer instead,
+// which lies outside so that the pointer stays in a register.
 template <class V> struct Operand {
   const char* p;
   int64_t step;
-  V splat;
-  RL_INLINE void open(const char* data, int64_t stride) {
+  RL_INLINE void open(const char* data, int64_t stride, char* buffer) {
     p = data;
     step = kVectorBytes;
     if (stride == 0) {
       typename V::Element v;
       __builtin_memcpy(&v, data, sizeof v);
-      splat = V(v);
-      p = (const char*)&splat;
+      V(v).store(buffer);
+      p = buffer;
       step = 0;
     }
   }
@@ -37,13 +37,12 @@ template <class V> struct Operand {
 template <class V> struct Condition {
   const char* p;
   int64_t step;
-  char splat[V::size];
-  RL_INLINE void open(const char* data, int64_t stride) {
+  RL_INLINE void open(const char* data, int64_t stride, char* buffer) {
     p = data;
     step = V::size;
     if (stride == 0) {
-      __builtin_memset(splat, *data, V::size);
-      p = splat;
+      __builtin_memset(buffer, *data, V::size);
+      p = buffer;
       step = 0;
     }
   }
@@ -94,10 +93,11 @@ RL_INLINE void pointwise_loop(char* const* data, const int64_t* strides, int64_t
   char* out = data[0];
   typename Either<bool_first, Condition<V>, Operand<V>>::type a;
   Operand<V> b, c, d;
-  a.open(data[1], strides[1]);
-  if constexpr (arity > 1) b.open(data[2], strides[2]);
-  if constexpr (arity > 2) c.open(data[3], strides[3]);
-  if constexpr (arity > 3) d.open(data[4], strides[4]);
+  char buffers[arity][kVectorBytes];
+  a.open(data[1], strides[1], buffers[0]);
+  if constexpr (arity > 1) b.open(data[2], strides[2], buffers[1]);
+  if constexpr (arity > 2) c.open(data[3], strides[3], buffers[2]);
+  if constexpr (arity > 3) d.open(data[4], strides[4], buffers[3]);
   for (; n >= V::size; n -= V::size, out += V::size * R::item) {
     if constexpr (arity == 1) R::put(out, f(a.next()));
     if constexpr (arity == 2) R::put(out, f(a.next(), b.next()));

@@ -66,7 +66,7 @@ template <class T> struct Vec {
 
   Vec() = default;
   RL_INLINE Vec(Raw r) : raw(r) {}
-  RL_INLINE Vec(T v) : raw(Raw{} + v) {}
+  RL_INLINE Vec(T v) : raw(v - Raw{}) {}  // keeps the sign of zero
 
   static RL_INLINE Vec load(const char* p) {
     Vec v;
