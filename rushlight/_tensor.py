@@ -25,7 +25,10 @@ def __repr__(self, *, tensor_contents=None):
 def __format__(self, format_spec):
     if self.dim() == 0 and not self.is_meta and type(self) is torch.Tensor:
         return self.detach().item().__format__(format_spec)
-    return object.__format__(self, format_spec)
+    if format_spec:
+        kind = type(self).__name__
+        raise TypeError(f"unsupported format string passed to {kind}.__format__")
+    return str(self)
 
 
 def _copy_of_data(self, memo):

@@ -112,7 +112,7 @@ def described(torch, value):
         return [
             type(value).__name__, str(value.dtype), list(value.shape), list(value.stride()),
             value.storage_offset(), value.requires_grad, value.is_conj(), value.is_neg(),
-            str(value.device), str(sorted(vars(value).items())), numbers,
+            str(value.device), str(sorted(getattr(value, "__dict__", {}).items())), numbers,
         ]  # fmt: skip
     if isinstance(value, dict):
         items = [[repr(key), described(torch, item)] for key, item in value.items()]
