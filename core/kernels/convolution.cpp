@@ -164,7 +164,8 @@ template <class T>
 void depthwise_backward_weight(const Convolution& c, T* grad_weight, const T* grad_output,
                                const T* input) {
   const ConvolutionLevel<T>& level = convolution_level<T>();
-  const double ns = double(c.batch * c.out_size() * c.group_out() * (c.taps() + 4)) * sizeof(T) / 48;
+  const double ns =
+      double(c.batch * c.out_size() * c.group_out() * (c.taps() + 4)) * sizeof(T) / 48;
   parallel_for(0, c.groups, grain_of(ns), [&](int64_t begin, int64_t end) {
     T* space = buffer<T>(Scratch::Image, level.plane_size(c));
     std::fill(grad_weight + begin * c.group_out() * c.taps(),
@@ -228,8 +229,8 @@ void backward_input_strided(const Convolution& c, T* grad_input, const T* grad_o
   const int64_t channels = std::min((gi + split - 1) / split,
                                     std::max<int64_t>(1, 2 * kDepth / taps));
   const int64_t parts = (gi + channels - 1) / channels;
-  const int64_t step =
-      std::min(pixels, std::max<int64_t>(32, kPackedBytes / int64_t(sizeof(T)) / (channels * taps)));
+  const int64_t fit = kPackedBytes / int64_t(sizeof(T)) / (channels * taps);
+  const int64_t step = std::min(pixels, std::max<int64_t>(32, fit));
   const double ns = double(pixels * go * channels * taps) * sizeof(T) / 96;
   parallel_for(0, images * parts, grain_of(ns), [&](int64_t begin, int64_t end) {
     T* rows = buffer<T>(Scratch::Column, channels * taps * step);

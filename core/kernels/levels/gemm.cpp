@@ -206,9 +206,6 @@ template <class T>
 void pack_a(T* to, const T* from, int64_t row, int64_t col, int64_t m, int64_t k) {
   pack<T, kTileRows>(to, from, row, col, m, k);
 }
-template <class T> int64_t packed_a_size(int64_t m, int64_t k) {
-  return padded<T>(m, kTileRows) * k + kPackSlack;
-}
 
 // The part of a tile at rows i.., columns j.., depth p..: what is added to C in one go.
 template <class T>
@@ -388,7 +385,7 @@ template <class T> void product_oriented(const Tile<T>& t) {
   if (t.b_col == 1 && (bytes_b <= 24 * 1024 || t.m <= kFewRows)) {
     return strips(t, t.b, t.b_row, nr, false);
   }
-  if (b_dense_k && t.m <= 48 && t.n >= 2 * t.m) {  // B's columns as rows: only the small A is packed
+  if (b_dense_k && t.m <= 48 && t.n >= 2 * t.m) {  // B's columns as rows: only A is packed
     const Tile<T> s = transposed(t);
     T* pb = buffer<T>(Scratch::PackB, padded<T>(s.n, nr) * s.k);
     pack_b(pb, s, 0, s.k, 0, s.n);
@@ -405,11 +402,11 @@ template <class T> void product(const Tile<T>& t) {
 }  // namespace
 }  // namespace tiles
 
-extern const GemmLevel<float> gemm_f32 = {
-    tiles::kTileRows,         tiles::kTileCols<float>, tiles::product<float>,
-    tiles::packed<float>,     tiles::pack_a<float>,    tiles::packed_a_size<float>};
-extern const GemmLevel<double> gemm_f64 = {
-    tiles::kTileRows,         tiles::kTileCols<double>, tiles::product<double>,
-    tiles::packed<double>,    tiles::pack_a<double>,    tiles::packed_a_size<double>};
+extern const GemmLevel<float> gemm_f32 = {tiles::kTileRows, tiles::kTileCols<float>,
+                                          tiles::product<float>, tiles::packed<float>,
+                                          tiles::pack_a<float>};
+extern const GemmLevel<double> gemm_f64 = {tiles::kTileRows, tiles::kTileCols<double>,
+                                           tiles::product<double>, tiles::packed<double>,
+                                           tiles::pack_a<double>};
 
 }  // namespace rl::kernels::RL_LEVEL_NAMESPACE

@@ -20,14 +20,13 @@ template <class T> struct Tile {
   bool bias_per_row, relu;
 };
 
-// B already packed: panels of `nr` columns, each k rows of nr values (see Note [Packing]).
 template <class T> struct GemmLevel {
   int mr, nr;
   void (*product)(const Tile<T>& tile);
-  // A packed by pack_a (all of it, m x k), B by the caller; a_*, b_* and strides are ignored.
+  // Operands already packed (Note [Packing]): A by pack_a, panels of mr rows; B by the caller,
+  // panels of nr columns, each k rows of nr values. Of the tile, a and b do not count.
   void (*packed)(const Tile<T>& tile, const T* a, const T* b);
   void (*pack_a)(T* to, const T* from, int64_t row, int64_t col, int64_t m, int64_t k);
-  int64_t (*packed_a_size)(int64_t m, int64_t k);  // elements
 };
 
 #define RL_DECLARE_GEMM(level)            \
