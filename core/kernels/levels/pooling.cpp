@@ -29,6 +29,7 @@ struct Inside {
   int64_t low, high;
 };
 inline Inside inside(int64_t x, int64_t stride, int64_t size, int64_t count) {
+  if (x >= 0 && x + (count - 1) * stride < size) return {0, count};  // mostly; no division
   Inside r;
   r.low = x < 0 ? (-x + stride - 1) / stride : 0;
   r.high = x >= size ? 0 : least(count, (size - x + stride - 1) / stride);
