@@ -14,6 +14,7 @@ std::shared_ptr<Hook> tensor_hook(PyObject* callable);           // grad -> grad
 std::shared_ptr<Hook> leaf_hook(PyObject* callable);             // post accumulate: leaf -> None
 
 int add_autograd(PyObject* module);                // modes, run_backward, Node
+int add_modes(PyObject* module);                   // no_grad and its like (modes.cpp)
 int add_function(PyObject* module);                // the base of autograd.Function
 
 // Python's name of a class for a node ("MulBackward0"), one type per name.

@@ -1,6 +1,205 @@
 """Rushlight: a small, quick torch that explains itself. ``import rushlight as torch``."""
 
-from . import _C
-from ._C import *  # noqa: F403
+from __future__ import annotations
 
+import sys as _sys
+from types import ModuleType as _ModuleType
+
+from . import _C
+
+# The core's names: dtypes, layouts, devices, tensors, generators.
+from ._C import (
+    Generator,
+    Size,
+    Tensor,
+    UntypedStorage,
+    as_tensor,
+    bfloat16,
+    bool,
+    can_cast,
+    cdouble,
+    cfloat,
+    channels_last,
+    channels_last_3d,
+    complex64,
+    complex128,
+    contiguous_format,
+    default_generator,
+    device,
+    double,
+    dtype,
+    float,
+    float16,
+    float32,
+    float64,
+    from_numpy,
+    frombuffer,
+    get_default_dtype,
+    get_num_threads,
+    half,
+    int,
+    int8,
+    int16,
+    int32,
+    int64,
+    is_anomaly_enabled,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    layout,
+    long,
+    memory_format,
+    preserve_format,
+    promote_types,
+    result_type,
+    set_default_dtype,
+    set_num_threads,
+    short,
+    sparse_coo,
+    strided,
+    tensor,
+    uint8,
+)
+from .version import __version__
+
+
+def _namespace(name: str, table: dict) -> _ModuleType:
+    module = _ModuleType(f"{__name__}._C.{name}", f"The core's ops of torch._C.{name}.")
+    module.__dict__.update(table)
+    _sys.modules[module.__name__] = module
+    setattr(_C, name, module)
+    return module
+
+
+# The core's ops: functions here, the others in their namespaces.
 globals().update(_C._functions_table)
+_VariableFunctions = _namespace("_VariableFunctions", _C._functions_table)
+for _place in ("_nn", "_linalg", "_special", "_fft"):
+    _namespace(_place, getattr(_C, f"{_place}_table"))
+del _place
+
+from . import overrides as _overrides  # noqa: E402
+
+_C._disabled_torch_function_impl = _overrides._disabled_torch_function_impl
+
+from . import _tensor, functional  # noqa: E402
+from ._number_info import finfo, iinfo  # noqa: E402
+from ._settings import (  # noqa: E402
+    are_deterministic_algorithms_enabled,
+    get_default_device,
+    get_deterministic_debug_mode,
+    get_float32_matmul_precision,
+    get_num_interop_threads,
+    is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
+    set_default_device,
+    set_default_tensor_type,
+    set_deterministic_debug_mode,
+    set_float32_matmul_precision,
+    set_flush_denormal,
+    set_num_interop_threads,
+    set_warn_always,
+    use_deterministic_algorithms,
+)
+from ._tensor_str import set_printoptions  # noqa: E402
+from .autograd.grad_mode import (  # noqa: E402
+    enable_grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+)
+from .functional import (  # noqa: E402
+    broadcast_shapes,
+    compile,
+    get_device,
+    is_complex,
+    is_conj,
+    is_floating_point,
+    is_inference,
+    is_neg,
+    is_nonzero,
+    is_same_size,
+    is_signed,
+    is_storage,
+    is_tensor,
+    numel,
+    typename,
+)
+from .interchange import asarray  # noqa: E402
+from .random import (  # noqa: E402
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+    thread_safe_generator,
+)
+
+_tensor.attach(Tensor)
+
+e = 2.718281828459045
+pi = 3.141592653589793
+inf = _C._inf if hasattr(_C, "_inf") else 1e999
+nan = inf - inf
+newaxis = None
+
+# Modules that are imported when first asked for.
+_LAZY_MODULES = frozenset(
+    "_C accelerator amp autograd backends compiler cpu cuda distributed distributions fft func "
+    "functional fx hub jit linalg masked mps multiprocessing nn optim overrides profiler random "
+    "serialization signal special storage testing types utils version xpu".split()
+)
+# Names that come from such a module.
+_HOME = {
+    "GradScaler": "amp",
+    "TypedStorage": "storage",
+    "autocast": "amp",
+    "fork_rng": "random",
+    "from_dlpack": "utils.dlpack",
+    "get_autocast_cpu_dtype": "amp",
+    "get_autocast_dtype": "amp",
+    "is_autocast_cache_enabled": "amp",
+    "is_autocast_cpu_enabled": "amp",
+    "is_autocast_enabled": "amp",
+    "load": "serialization",
+    "save": "serialization",
+    "set_autocast_cache_enabled": "amp",
+    "set_autocast_cpu_dtype": "amp",
+    "set_autocast_dtype": "amp",
+    "set_autocast_enabled": "amp",
+    "to_dlpack": "utils.dlpack",
+    "vmap": "func",
+}
+
+
+def __getattr__(name: str):
+    from importlib import import_module
+
+    if name in _LAZY_MODULES:
+        try:
+            return import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+            raise AttributeError(f"module 'torch' has no attribute '{name}'") from None
+    if name in _HOME:
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+    if name.endswith("Storage"):
+        from . import storage
+
+        for kind in storage.LEGACY_CLASSES.values():
+            if kind.__name__ == name:
+                return kind
+    if name.endswith("Tensor"):
+        from ._legacy_types import legacy_type
+
+        kind = legacy_type(name)
+        if kind is not None:
+            globals()[name] = kind
+            return kind
+    raise AttributeError(f"module 'torch' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted({*globals(), *_LAZY_MODULES, *_HOME})

@@ -126,6 +126,29 @@ def _set_obj_state(obj, state):
     return obj
 
 
+_TENSOR_TYPES = {
+    "FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16", "LongTensor": "int64", "IntTensor": "int32",
+    "ShortTensor": "int16", "CharTensor": "int8", "ByteTensor": "uint8", "BoolTensor": "bool",
+    "ComplexFloatTensor": "complex64", "ComplexDoubleTensor": "complex128",
+}  # fmt: skip
+
+
+def dtype_of_tensor_type(kind):
+    """The dtype of a tensor type: its name, "torch.FloatTensor", a dtype or a legacy class."""
+    if isinstance(kind, torch.dtype):
+        return kind
+    if isinstance(getattr(kind, "dtype", None), torch.dtype):
+        return kind.dtype
+    name = kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__name__}"
+    home, _, last = name.rpartition(".")
+    if home not in ("torch", "torch.cuda") or last not in _TENSOR_TYPES:
+        raise ValueError(f"invalid type: {name!r}")
+    if home == "torch.cuda":
+        raise TypeError(f"type {name} not available. Torch not compiled with CUDA enabled.")
+    return getattr(torch, _TENSOR_TYPES[last])
+
+
 def torch_is_ours() -> bool:
     """Whether the module ``torch`` of this process is this package."""
     import sys

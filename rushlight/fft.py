@@ -1,0 +1,6 @@
+"""Fourier transforms: the ops of ``torch.fft``."""
+
+from . import _C
+
+globals().update(_C._fft_table)
+__all__ = sorted(_C._fft_table)

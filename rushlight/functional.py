@@ -1,0 +1,150 @@
+"""Functions of tensors that are written in Python."""
+
+from __future__ import annotations
+
+from . import _C
+
+__all__ = ["broadcast_shapes", "is_nonzero", "is_tensor", "numel", "typename"]
+
+
+def is_tensor(obj, /) -> bool:
+    """Whether ``obj`` is a tensor."""
+    return isinstance(obj, _C.Tensor)
+
+
+def is_storage(obj, /) -> bool:
+    """Whether ``obj`` is a storage, typed or untyped."""
+    from . import storage
+
+    return isinstance(obj, (_C.UntypedStorage, storage.TypedStorage))
+
+
+def typename(obj, /) -> str:
+    """The name of the type of ``obj``; of a tensor, with its dtype: "torch.FloatTensor"."""
+    if isinstance(obj, _C.Tensor):
+        return obj.type()
+    module = getattr(obj, "__module__", None) or ""
+    name = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
+    if name is None:
+        module, name = type(obj).__module__, type(obj).__qualname__
+    return name if module in ("", "builtins") else f"{module}.{name}"
+
+
+def _check_tensor(name: str, input) -> None:
+    if not isinstance(input, _C.TensorBase):
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+        )
+
+
+def is_nonzero(input) -> bool:
+    """Whether the one element of ``input`` is not zero."""
+    _check_tensor("is_nonzero", input)
+    return bool(input)
+
+
+def numel(input) -> int:
+    """The number of elements."""
+    _check_tensor("numel", input)
+    return input.numel()
+
+
+def is_floating_point(input) -> bool:
+    """Whether the dtype is a floating-point one."""
+    _check_tensor("is_floating_point", input)
+    return input.is_floating_point()
+
+
+def is_complex(input) -> bool:
+    """Whether the dtype is a complex one."""
+    _check_tensor("is_complex", input)
+    return input.is_complex()
+
+
+def is_conj(input) -> bool:
+    """Whether the conjugate bit is set."""
+    _check_tensor("is_conj", input)
+    return input.is_conj()
+
+
+def is_neg(input) -> bool:
+    """Whether the negative bit is set."""
+    _check_tensor("is_neg", input)
+    return input.is_neg()
+
+
+def is_inference(input) -> bool:
+    """Whether ``input`` was made in inference mode."""
+    _check_tensor("is_inference", input)
+    return input.is_inference()
+
+
+def is_signed(input) -> bool:
+    """Whether the dtype has negative numbers."""
+    _check_tensor("is_signed", input)
+    return input.is_signed()
+
+
+def is_same_size(input, other) -> bool:
+    """Whether both tensors have the same sizes."""
+    _check_tensor("is_same_size", input)
+    return input.shape == other.shape
+
+
+def get_device(input) -> int:
+    """The index of the device; -1 for the CPU."""
+    _check_tensor("get_device", input)
+    return input.get_device()
+
+
+def broadcast_shapes(*shapes):
+    """The shape that tensors of ``shapes`` (ints or tuples) broadcast to.
+
+    Raises RuntimeError where the shapes do not fit.
+    """
+    shapes = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
+    rank = max(map(len, shapes), default=0)
+    result = [1] * rank
+    for position, shape in enumerate(shapes):
+        for back in range(-1, -1 - len(shape), -1):
+            length = shape[back]
+            if length < 0:
+                raise RuntimeError(
+                    "Trying to create tensor with negative dimension "
+                    f"({length}): ({length})"
+                )
+            if length in (1, result[back]):
+                continue
+            if result[back] != 1:
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {length} at {back}! "
+                    f"Mismatching argument at index {position} had {shape}; but expected shape "
+                    f"should be broadcastable to {result}"
+                )
+            result[back] = length
+    return _C.Size(result)
+
+
+def compile(
+    model=None,
+    *,
+    fullgraph=False,
+    dynamic=None,
+    backend="inductor",
+    mode=None,
+    options=None,
+    disable=False,
+):
+    """Returns ``model``, a function or module, as it is: eager calls need no compiling.
+
+    Without ``model``, returns a decorator.
+    """
+    if mode is not None and options is not None:
+        raise RuntimeError(
+            "Either mode or options can be specified, but both can't be specified at the same time."
+        )
+    if model is None:
+        return lambda model: compile(model)
+    if not callable(model):
+        raise RuntimeError("torch.compile expects a function or a module")
+    return model

@@ -1,0 +1,6 @@
+"""Special functions: the ops of ``torch.special``."""
+
+from . import _C
+
+globals().update(_C._special_table)
+__all__ = sorted(_C._special_table)
