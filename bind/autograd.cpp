@@ -144,6 +144,11 @@ int node_clear(PyObject* o) {
   return 0;
 }
 
+PyObject* node_repr(PyObject* o) {
+  return guarded([&] {
+    return PyUnicode_FromFormat("<%s object at %p>", self_of(o)->name().c_str(), static_cast<void*>(o));
+  });
+}
 PyObject* node_name(PyObject* o, PyObject*) {
   return guarded([&] { return PyUnicode_FromString(self_of(o)->name().c_str()); });
 }
@@ -251,11 +256,12 @@ PyTypeObject* make_node_type(const char* name, PyTypeObject* base) {
                          {Py_tp_traverse, reinterpret_cast<void*>(node_traverse)},
                          {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
                          {Py_tp_getattro, reinterpret_cast<void*>(node_getattr)},
+                         {Py_tp_repr, reinterpret_cast<void*>(node_repr)},
                          {Py_tp_getset, base ? nullptr : node_properties},
                          {Py_tp_methods, base ? nullptr : node_methods},
                          {Py_tp_members, base ? nullptr : node_members},
                          {0, nullptr}};
-  PyType_Slot own[] = {slots[0], slots[1], slots[2], slots[3], {0, nullptr}};
+  PyType_Slot own[] = {slots[0], slots[1], slots[2], slots[3], slots[4], {0, nullptr}};
   PyType_Spec spec = {name, sizeof(NodeObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
                           Py_TPFLAGS_DISALLOW_INSTANTIATION,

@@ -100,9 +100,14 @@ PyObject* run_record(const OpName& op, const Record& r, const Arg* args, const C
     return call.args[0];
   }
   if (call.out && call.out != Py_None) return run_out(r, args, call.out);
+  if (r.visible == 1) {
+    Value result;
+    invoke(r, args, &result);
+    if (call.requires_grad) set_requires_grad(result.tensor(), true);
+    return result.is_tensor() ? wrap(result.take_tensor()) : wrap_value(result);
+  }
   Value results[8];
   invoke(r, args, results);
-  if (call.requires_grad) set_requires_grad(results[0].tensor(), true);
   return wrap_results(r, results);
 }
 
@@ -170,16 +175,30 @@ class Keywords {
   Owned names_;
 };
 
+PyObject* call_with_keywords(const OpName& op, Call& call);
+PyObject* read_and_run(const OpName& op, const Call& call);
+
 }  // namespace
 
 PyObject* call_op(const OpName& op, Call call) {
-  const Py_ssize_t all = call.count + (call.names ? PyTuple_GET_SIZE(call.names) : 0);
+  const bool has_keywords = call.names != nullptr;
+  const Py_ssize_t all = call.count + (has_keywords ? PyTuple_GET_SIZE(call.names) : 0);
   if (any_override(call.args, all) || __builtin_expect(modes() & kFunctionMode, 0)) {
     PyObject* r = call_override(op.function, call.args, call.count, call.names);
     if (r || PyErr_Occurred()) return r;
   }
-  std::optional<Keywords> keywords;
-  if (call.names && (op.out || op.factory)) keywords.emplace(op, call);
+  if (has_keywords && (op.out || op.factory)) return call_with_keywords(op, call);
+  return read_and_run(op, call);
+}
+
+namespace {
+
+PyObject* call_with_keywords(const OpName& op, Call& call) {
+  const Keywords taken(op, call);
+  return read_and_run(op, call);
+}
+
+PyObject* read_and_run(const OpName& op, const Call& call) {
   alignas(Arg) unsigned char space[kMostParams * sizeof(Arg)];
   Arg* args = reinterpret_cast<Arg*>(space);
   LazyRoom room;
@@ -187,8 +206,6 @@ PyObject* call_op(const OpName& op, Call call) {
     if (read_call(*r, call, args, room, nullptr)) return run_record(op, *r, args, call);
   refuse(op, call);
 }
-
-namespace {
 
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* kwnames) {
   return guarded([&] {

@@ -10,7 +10,7 @@ PyObject* torch_function_name() {
   return s;
 }
 
-thread_local bool subclasses_off = false;
+constinit thread_local bool subclasses_off __attribute__((tls_model("initial-exec"))) = false;
 
 struct Overloaded {
   std::vector<PyObject*> objects;

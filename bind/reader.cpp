@@ -294,6 +294,23 @@ bool spread_ints(const Record& r, const Call& call, size_t first) {
   return true;
 }
 
+// The common call: positional arguments of the right types, defaults for the rest.
+bool read_plain(const Record& r, const Call& call, Arg* args, LazyRoom& room) {
+  const Param* params = r.params.data();
+  const size_t n = r.params.size(), given = size_t(call.count);
+  for (size_t i = given; i < n; ++i) {
+    if (!params[i].has_default) return false;
+    args[i] = params[i].fallback.arg();
+  }
+  for (size_t i = 0; i < given; ++i) {
+    if (params[i].keyword_only) return false;
+    PyObject* o = call.args[i];
+    if (params[i].type == Type::Tensor && Py_TYPE(o) == tensor_type) args[i] = Arg(body_of(o));
+    else if (!read_value(params[i], o, args[i], room)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool read_call(const Record& r, const Call& call, Arg* args, LazyRoom& room, std::string* why) {
@@ -301,6 +318,7 @@ bool read_call(const Record& r, const Call& call, Arg* args, LazyRoom& room, std
   const Py_ssize_t named = call.names ? PyTuple_GET_SIZE(call.names) : 0;
   size_t positional = size_t(call.count);
   const size_t self = call.method ? 1 : 0;
+  if (!named && positional <= n && read_plain(r, call, args, room)) return true;
   bool spread = false;
   if (positional > self && spread_ints(r, call, self)) {
     int64_t* list = room.ints(positional - self);

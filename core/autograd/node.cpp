@@ -11,8 +11,10 @@ namespace rl {
 NodeOwnerHooks node_owner_hooks;
 
 namespace {
-constinit thread_local uint64_t next_sequence = 0;
-constinit thread_local std::vector<Node*>* dying = nullptr;
+#define RL_THREAD constinit thread_local __attribute__((tls_model("initial-exec")))
+RL_THREAD uint64_t next_sequence = 0;
+RL_THREAD std::vector<Node*>* dying = nullptr;
+#undef RL_THREAD
 }  // namespace
 
 Node::Node() : sequence(next_sequence++), origin(current_origin) {

@@ -46,6 +46,8 @@ class Node : public Counted {
  public:
   Node();
   virtual ~Node();
+  static void* operator new(size_t n) { return allocate_object(n); }
+  static void operator delete(void* p, size_t n) { release_object(p, n); }
   static void release(Node* n) { if (n->let_go_exactly()) destroy(n); }
 
   virtual std::string name() const = 0;

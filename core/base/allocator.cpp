@@ -44,7 +44,7 @@ struct ThreadLists {
   int32_t count[kSmallClasses];
   bool registered;
 };
-constinit thread_local ThreadLists lists{};
+constinit thread_local ThreadLists lists __attribute__((tls_model("initial-exec"))){};
 pthread_key_t at_exit_key;
 
 void flush_lists(void*) {

@@ -255,15 +255,18 @@ void call(const Record& r, const Arg* args, Value* results) {
     node.release();
     return;
   }
+  if (r.kind == Kind::Pointwise) {
+    const bool bits = seen.flags & (kConj | kNegative);
+    Tensor out = __builtin_expect(bits, 0) ? pointwise_call(r, Prepared(r, args).args())
+                                           : pointwise_call(r, args);
+    if (node) node.release()->attach(&out, 1);
+    else if ((seen.flags & kNeedsGrad) && !grad_enabled()) mark_cut(&out, 1);
+    results[0] = Value(std::move(out));
+    return;
+  }
   Tensor outs[kMostResults];
   size_t count = 1;
-  if (r.kind == Kind::Pointwise) {
-    if (__builtin_expect(seen.flags & (kConj | kNegative), 0)) {
-      outs[0] = pointwise_call(r, Prepared(r, args).args());
-    } else {
-      outs[0] = pointwise_call(r, args);
-    }
-  } else if (r.kind == Kind::Produce) {
+  if (r.kind == Kind::Produce) {
     const bool prepare = must_prepare(r, seen, args);
     if (prepare) r.produce(results, Prepared(r, args).args());
     else r.produce(results, args);

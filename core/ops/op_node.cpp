@@ -84,7 +84,6 @@ void OpNode::save_results(const Tensor* results, size_t n) {
 }
 
 void OpNode::attach(const Tensor* results, size_t n) {
-  keep();
   const Ref<Node> self = Ref<Node>::take(this);
   for (size_t i = 0; i < n; ++i) {
     const Tensor& t = results[i];

@@ -9,13 +9,10 @@ class OpNode : public Node {
   // Takes the edges, and saves what the formulas of the needed inputs ask of the inputs.
   // `values` are the same arguments as they are to be saved: an in-place form clones self first.
   OpNode(const Record& r, const Arg* args, const Arg* values);
-  // Saves what they ask of the results, and makes the node their history.
+  // Saves what they ask of the results, and makes the node their history: the results now own it.
   void attach(const Tensor* results, size_t n);
   // Only saves; for in-place forms, whose history the caller rebases.
   void save_results(const Tensor* results, size_t n);
-
-  static void* operator new(size_t n) { return allocate_object(n); }
-  static void operator delete(void* p, size_t n) { release_object(p, n); }
 
   std::string name() const override { return record_.node; }
   Tensors apply(Tensors&& grads) override;

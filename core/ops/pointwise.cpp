@@ -16,8 +16,8 @@ struct Plan {
   const kernels::Pointwise& kernel;
   const Arg* operands[kMost];
   int count = 0;
-  Scalar params[6];
   int numbers = 0;
+  Span<Scalar> params() const { return Span<Scalar>(params_, size_t(numbers)); }
   DType compute = DType::Undefined;   // as promoted; halves are computed in float
   alignas(16) char constants[kMost][16];
 
@@ -27,7 +27,7 @@ struct Plan {
       if (r.params[i].type == Type::Tensor) {
         if (count < kMost) operands[count++] = &a;
       } else if (numbers < 6 && (a.is_number() || a.is_none())) {
-        params[numbers++] = a.is_none() ? Scalar(0) : a.scalar();
+        params_[numbers++] = a.is_none() ? Scalar(0) : a.scalar();
       }
     }
   }
@@ -55,6 +55,9 @@ struct Plan {
     });
     return constants[k];
   }
+
+ private:
+  union { Scalar params_[6]; };       // the first `numbers` are set
 };
 
 void Plan::promote(const Record& r, const Arg* args) {
@@ -172,7 +175,7 @@ void run_cast(const Plan& plan, kernels::Loop loop, DType made, char* const* dat
       s[k + 1] = one ? 0 : item_size(plan.operand_dtype(k));
       in[k](p[k + 1], item_size(plan.operand_dtype(k)), from, strides[k + 1], one ? 1 : m);
     }
-    loop(p, s, m, plan.params);
+    loop(p, s, m, plan.params().data());
     if (back) back(data[0] + at * strides[0], strides[0], tiles[0], s[0], m);
   }
 }
@@ -193,7 +196,7 @@ void fill(Plan& plan, const Tensor& out) {
   }
   auto body = [&](char* const* data, const int64_t* strides, int64_t n) {
     if (casts) run_cast(plan, loop, made, data, strides, n, out.dtype());
-    else loop(data, strides, n, plan.params);
+    else loop(data, strides, n, plan.params().data());
   };
   if (straight) {
     char* base[kMost + 1];
@@ -258,7 +261,7 @@ Tensor pointwise_call(const Record& r, const Arg* args) {
         } else if (b) {
           data[2] = plan.constant(1, plan.compute);
         }
-        if (out.numel()) plan.loop()(data, strides, out.numel(), plan.params);
+        if (out.numel()) plan.loop()(data, strides, out.numel(), plan.params().data());
       } else {
         fill(plan, out);
       }
