@@ -294,14 +294,19 @@ bool spread_ints(const Record& r, const Call& call, size_t first) {
   return true;
 }
 
+bool fill_defaults(const Record& r, size_t from, Arg* args) {
+  for (size_t i = from; i < r.params.size(); ++i) {
+    if (!r.params[i].has_default) return false;
+    args[i] = r.params[i].fallback.arg();
+  }
+  return true;
+}
+
 // The common call: positional arguments of the right types, defaults for the rest.
 bool read_plain(const Record& r, const Call& call, Arg* args, LazyRoom& room) {
   const Param* params = r.params.data();
-  const size_t n = r.params.size(), given = size_t(call.count);
-  for (size_t i = given; i < n; ++i) {
-    if (!params[i].has_default) return false;
-    args[i] = params[i].fallback.arg();
-  }
+  const size_t given = size_t(call.count);
+  if (!fill_defaults(r, given, args)) return false;
   for (size_t i = 0; i < given; ++i) {
     if (params[i].keyword_only) return false;
     PyObject* o = call.args[i];
@@ -318,9 +323,9 @@ bool read_call(const Record& r, const Call& call, Arg* args, LazyRoom& room, std
   const Py_ssize_t named = call.names ? PyTuple_GET_SIZE(call.names) : 0;
   size_t positional = size_t(call.count);
   const size_t self = call.method ? 1 : 0;
-  if (!named && positional <= n && read_plain(r, call, args, room)) return true;
+  const bool list_first = n > self && r.params[self].type == Type::Ints;
   bool spread = false;
-  if (positional > self && spread_ints(r, call, self)) {
+  if (list_first && positional > self && spread_ints(r, call, self)) {
     int64_t* list = room.ints(positional - self);
     for (size_t i = self; i < positional; ++i) list[i - self] = to_int(call.args[i]);
     args[self] = Arg(Ints(list, positional - self));
@@ -328,6 +333,12 @@ bool read_call(const Record& r, const Call& call, Arg* args, LazyRoom& room, std
       read_value(r.params[self], call.args[self], args[self], room);
     spread = true;
     positional = self + 1;
+    if (!named && fill_defaults(r, positional, args)) {
+      if (self) args[0] = Arg(body_of(call.args[0]));
+      return true;
+    }
+  } else if (!named && positional <= n && read_plain(r, call, args, room)) {
+    return true;
   }
   size_t allowed = 0;
   while (allowed < n && !r.params[allowed].keyword_only) ++allowed;

@@ -32,10 +32,14 @@ void fill_value(const Tensor& t, const Scalar& value) {
     using T = pointee<decltype(p)>;
     *reinterpret_cast<T*>(bits) = value.to<T>();
   });
+  const int64_t item = t.element_size();
+  if (t.is_contiguous() && t.numel() <= StridedLoop::kGrain) {
+    kernels::fill_items(t.data(), item, t.numel(), bits, item);
+    return;
+  }
   StridedLoop over(t.sizes());
   over.add(t);
   over.prepare();
-  const int64_t item = t.element_size();
   over.run([&](char* const* p, const int64_t* s, int64_t n) {
     kernels::fill_items(p[0], s[0], n, bits, item);
   });
