@@ -5,6 +5,20 @@ namespace rl {
 
 namespace {
 
+// Room for at most N objects of which only the first n are made.
+template <class T, size_t N> class First {
+ public:
+  explicit First(size_t n) : n_(n) { for (size_t i = 0; i < n; ++i) new (data() + i) T(); }
+  ~First() { for (size_t i = 0; i < n_; ++i) data()[i].~T(); }
+  First(const First&) = delete;
+  T* data() { return reinterpret_cast<T*>(room_); }
+  T& operator[](size_t i) { return data()[i]; }
+
+ private:
+  size_t n_;
+  alignas(T) unsigned char room_[N * sizeof(T)];
+};
+
 Tensor without_data(const Tensor& t) {
   Tensor m = empty({}, t.dtype(), Device{DeviceType::Meta});
   m->offset = t.offset();
@@ -112,8 +126,8 @@ size_t OpNode::first_edge(int param) const {
 
 void OpNode::run_formula(const Formula& f, const Tensors& grads, Tensors& made) {
   constexpr size_t kMost = 24;
-  Arg args[kMost];
-  Value unpacked[kMost];
+  First<Arg, kMost> args(f.sources.size());
+  First<Value, kMost> unpacked(f.sources.size());
   bool any_grad = false, asks_grad = false;
   keep();
   const Ref<Node> self = Ref<Node>::take(this);
@@ -140,8 +154,8 @@ void OpNode::run_formula(const Formula& f, const Tensors& grads, Tensors& made) 
     unpacked[i] = saved_[size_t(f.slots[i])].unpack(self);
     args[i] = unpacked[i].arg();
   }
-  Value out[kMost];
-  f.call(args, out);
+  First<Value, kMost> out(f.targets.size());
+  f.call(args.data(), out.data());
   for (size_t t = 0; t < f.targets.size(); ++t) {
     const int p = f.targets[t];
     const size_t at = first_edge(p);
