@@ -51,9 +51,18 @@ extern const Op<Tensor(Tensor)> conj, conj_view, resolve_conj, resolve_neg, real
     view_as_real, view_as_complex;
 
 // reduction.cpp
-extern const Op<Tensor(Tensor, std::optional<DType>)> sum;
-extern const Op<Tensor(Tensor, std::optional<Ints>, bool, std::optional<DType>)> sum_dim;
+extern const Op<Tensor(Tensor, std::optional<DType>)> sum, mean;
+extern const Op<Tensor(Tensor, std::optional<Ints>, bool, std::optional<DType>)> sum_dim, mean_dim;
+extern const Op<Tensor(Tensor)> any, all;
 Tensor sum_to_size(const Tensor& t, Ints sizes);           // undoes a broadcast
+
+// extrema.cpp, statistics.cpp
+extern const Op<Tensor(Tensor, Ints, bool)> amax, amin;
+extern const Op<std::pair<Tensor, Tensor>(Tensor, int64_t, bool)> max_dim, min_dim;
+extern const Op<Tensor(Tensor, std::optional<int64_t>, bool)> argmax, argmin;
+extern const Op<Tensor(Tensor, std::optional<Ints>, std::optional<Scalar>, bool)> var, std_;
+extern const Op<std::pair<Tensor, Tensor>(Tensor, std::optional<Ints>, std::optional<Scalar>, bool)>
+    var_mean, std_mean;
 
 // indexing.cpp
 void index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);

@@ -1,82 +1,42 @@
-// Reductions: sums over all or some dimensions.
-#include "ops/ops.h"
+// Reductions: sums, means, counts and tests over all or some dimensions.
+#include <cstring>
+
 #include "ops/promotion.h"
-#include "tensor/iterator.h"
+#include "ops/reduce.h"
 
 namespace rl::ops {
 namespace {
-
-using MaybeDType = std::optional<DType>;
-using MaybeDims = std::optional<Ints>;
-
-// The dimensions to reduce, as bits; none named means all.
-uint64_t reduced_mask(MaybeDims dims, int64_t rank) {
-  if (!dims || dims->empty()) return ~uint64_t(0);
-  uint64_t mask = 0;
-  for (int64_t d : wrap_dims(*dims, rank)) mask |= uint64_t(1) << d;
-  return mask;
-}
-
-Dims reduced_sizes(Ints sizes, uint64_t mask, bool keepdim) {
-  Dims r;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (!(mask >> i & 1)) r.push_back(sizes[i]);
-    else if (keepdim) r.push_back(1);
-  }
-  return r;
-}
 
 DType sum_dtype(const Tensor& self, MaybeDType dtype) {
   return dtype ? *dtype : category(self.dtype()) < 2 ? DType::Int64 : self.dtype();
 }
 
-// Puts sizes of one back where a reduction left dimensions out.
-Tensor spread(const Tensor& t, Ints sizes, uint64_t mask, bool keepdim) {
-  if (keepdim || sizes.empty()) return t;
-  Dims kept;
-  for (size_t i = 0; i < sizes.size(); ++i) kept.push_back(mask >> i & 1 ? 1 : sizes[i]);
-  return reshape(t, kept);
-}
-
-template <class T, class A> void sum_kernel(const Tensor& out, const Tensor& self, uint64_t mask) {
-  set_zero(out);
-  Dims strides;
-  for (int64_t d = 0, o = 0; d < self.dim(); ++d) {
-    const bool gone = mask >> d & 1;
-    const bool has = out.dim() == self.dim();
-    strides.push_back(gone ? 0 : out.strides()[has ? d : o]);
-    o += !gone;
+// The input in a dtype whose accumulators become those of `to` by a plain cast.
+Tensor as_summed(const Tensor& self, DType to) {
+  const DType from = self.dtype(), sums = kernels::accumulator_of(Fold::Sum, from);
+  if (is_bool(to) ? is_bool(from) : sums == compute_of(to) || (sums == DType::Int64 && is_integral(to))) {
+    return self;
   }
-  StridedLoop over(self.sizes());
-  over.add(out.data(), strides, out.element_size());
-  over.add(self);
-  over.prepare();
-  over.run([](char* const* p, const int64_t* s, int64_t n) {
-    if (s[0] == 0) {
-      A total = *reinterpret_cast<A*>(p[0]);
-      for (int64_t i = 0; i < n; ++i) total += A(*reinterpret_cast<T*>(p[1] + i * s[1]));
-      *reinterpret_cast<A*>(p[0]) = total;
-      return;
-    }
-    for (int64_t i = 0; i < n; ++i)
-      *reinterpret_cast<A*>(p[0] + i * s[0]) += A(*reinterpret_cast<T*>(p[1] + i * s[1]));
-  }, INT64_MAX);
+  const Tensor r = empty_strided(self.sizes(), dense_strides_like(self), to);
+  copy_data(r, self);
+  return r;
 }
 
 void sum_into(const Tensor& out, const Tensor& self, uint64_t mask) {
-  const Tensor input = self.dtype() == out.dtype() ? self : empty(self.sizes(), out.dtype());
-  if (!input.same(self)) copy_data(input, self);
-  dispatch(out.dtype(), [&](auto* p) {
-    using T = pointee<decltype(p)>;
-    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16> || std::is_same_v<T, bool>) {
-      const Tensor wide = empty(self.sizes(), DType::Float), total = empty(out.sizes(), DType::Float);
-      copy_data(wide, self);
-      sum_kernel<float, float>(total, wide, mask);
-      copy_data(out, total);
-    } else {
-      sum_kernel<T, T>(out, input, mask);
-    }
-  });
+  fold_into(out, as_summed(self, out.dtype()), mask, Fold::Sum);
+}
+
+DType mean_dtype(const Tensor& self, MaybeDType dtype) {
+  const DType t = dtype.value_or(self.dtype());
+  check(is_differentiable(t), "mean(): could not infer output dtype. ",
+        dtype ? "Optional" : "Input", " dtype must be either a floating point or complex dtype. "
+        "Got: ", type_name_of(t));
+  return t;
+}
+
+void mean_into(const Tensor& out, const Tensor& self, uint64_t mask) {
+  const int64_t count = reduced_count(self.sizes(), mask);
+  fold_into(out, as_summed(self, out.dtype()), mask, Fold::Sum, 0, finish_divide, double(count));
 }
 
 }  // namespace
@@ -95,12 +55,15 @@ const Op<Tensor(Tensor, MaybeDType)> sum = define<Tensor(Tensor, MaybeDType)>(
   .infer([](Infer& r, const Tensor& self, MaybeDType dtype) {
     r.result({}, sum_dtype(self, dtype), self.device());
   })
-  .kernel([](Tensor& result, const Tensor& self, MaybeDType) { sum_into(result, self, ~uint64_t(0)); })
-  .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) { return expand(grad, sizes); });
+  .kernel([](Tensor& result, const Tensor& self, MaybeDType) { sum_into(result, self, kAllDims); })
+  .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) {
+    return expand(grad, sizes);
+  });
 
 const Op<Tensor(Tensor, MaybeDims, bool, MaybeDType)> sum_dim =
     define<Tensor(Tensor, MaybeDims, bool, MaybeDType)>(
-    "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+    "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)"
+    " -> Tensor")
   .node("SumBackward1")
   .forms(Function | Method | Out)
   .autocast(Autocast::Float)
@@ -114,7 +77,8 @@ const Op<Tensor(Tensor, MaybeDims, bool, MaybeDType)> sum_dim =
   })
   .grad("self", "grad, self.sizes, dim, keepdim",
         [](const Tensor& grad, Ints sizes, MaybeDims dim, bool keepdim) {
-    return expand(spread(grad, sizes, reduced_mask(dim, int64_t(sizes.size())), keepdim), sizes);
+    const uint64_t mask = reduced_mask(dim, int64_t(sizes.size()));
+    return expand(spread(grad, sizes, mask, keepdim), sizes);
   });
 
 Tensor sum_to_size(const Tensor& t, Ints sizes) {
@@ -126,5 +90,168 @@ Tensor sum_to_size(const Tensor& t, Ints sizes) {
   const Tensor total = dims.empty() ? t : Tensor(sum_dim(t, Ints(dims), true));
   return lead > 0 ? Tensor(view(total, sizes)) : total;
 }
+
+const Op<Tensor(Tensor, MaybeDType)> mean = define<Tensor(Tensor, MaybeDType)>(
+    "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor")
+  .doc(R"(
+    The mean of all elements, or over the dimensions named; NaN of none.
+
+    >>> torch.mean(torch.tensor([[1., 2.], [3., 4.]]), 1)
+    tensor([1.5000, 3.5000])
+  )")
+  .forms(Function | Method)
+  .linear()
+  .infer([](Infer& r, const Tensor& self, MaybeDType dtype) {
+    r.result({}, mean_dtype(self, dtype), self.device());
+  })
+  .kernel([](Tensor& result, const Tensor& self, MaybeDType) { mean_into(result, self, kAllDims); })
+  .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) {
+    return expand(grad, sizes) / Scalar(numel_of(sizes));
+  });
+
+const Op<Tensor(Tensor, MaybeDims, bool, MaybeDType)> mean_dim =
+    define<Tensor(Tensor, MaybeDims, bool, MaybeDType)>(
+    "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+  .node("MeanBackward1")
+  .forms(Function | Method | Out)
+  .linear()
+  .infer([](Infer& r, const Tensor& self, MaybeDims dim, bool keepdim, MaybeDType dtype) {
+    const DType t = mean_dtype(self, dtype);
+    r.result(reduced_sizes(self.sizes(), reduced_mask(dim, self.dim()), keepdim), t, self.device());
+  })
+  .kernel([](Tensor& result, const Tensor& self, MaybeDims dim, bool, MaybeDType) {
+    mean_into(result, self, reduced_mask(dim, self.dim()));
+  })
+  .grad("self", "grad, self.sizes, dim, keepdim",
+        [](const Tensor& grad, Ints sizes, MaybeDims dim, bool keepdim) {
+    const uint64_t mask = reduced_mask(dim, int64_t(sizes.size()));
+    return expand(spread(grad, sizes, mask, keepdim), sizes) / Scalar(reduced_count(sizes, mask));
+  });
+
+namespace {
+
+// any, all: uint8 stays uint8, all else gives bool.
+DType truth_dtype(const Tensor& self) {
+  return self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool;
+}
+void infer_truth(Infer& r, const Tensor& self, uint64_t mask, bool keepdim) {
+  r.result(reduced_sizes(self.sizes(), mask, keepdim), truth_dtype(self), self.device());
+}
+void finish_any(DType, char* data, int64_t n, double) {
+  int64_t* const counts = reinterpret_cast<int64_t*>(data);
+  for (int64_t i = 0; i < n; ++i) counts[i] = counts[i] != 0;
+}
+void finish_all(DType, char* data, int64_t n, double count) {
+  int64_t* const counts = reinterpret_cast<int64_t*>(data);
+  for (int64_t i = 0; i < n; ++i) counts[i] = counts[i] == int64_t(count);
+}
+void any_into(const Tensor& out, const Tensor& self, uint64_t mask) {
+  if (is_bool(self.dtype()) && out.numel() == 1 && self.is_contiguous()) {
+    *out.ptr<bool>() = std::memchr(self.data(), 1, size_t(self.numel())) != nullptr;
+    return;
+  }
+  fold_into(out, self, mask, Fold::CountNonzero, 0, finish_any);
+}
+void all_into(const Tensor& out, const Tensor& self, uint64_t mask) {
+  if (is_bool(self.dtype()) && out.numel() == 1 && self.is_contiguous()) {
+    *out.ptr<bool>() = std::memchr(self.data(), 0, size_t(self.numel())) == nullptr;
+    return;
+  }
+  fold_into(out, self, mask, Fold::CountNonzero, 0, finish_all,
+            double(reduced_count(self.sizes(), mask)));
+}
+// any, all and count_nonzero: an empty list of dims differs from none at all.
+uint64_t listed_mask(const MaybeDims& dims, int64_t rank) {
+  return dims && dims->empty() ? 0 : reduced_mask(dims, rank);
+}
+
+}  // namespace
+
+const Op<Tensor(Tensor)> any = define<Tensor(Tensor)>("any(Tensor self) -> Tensor")
+  .doc(R"(
+    Whether some element is true: of all, or along the dimensions named.
+
+    >>> torch.any(torch.tensor([False, True]))
+    tensor(True)
+  )")
+  .forms(Function | Method | Out)
+  .infer([](Infer& r, const Tensor& self) { infer_truth(r, self, kAllDims, false); })
+  .kernel([](Tensor& result, const Tensor& self) { any_into(result, self, kAllDims); });
+
+const auto any_dim = define<Tensor(Tensor, int64_t, bool)>(
+    "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor")
+  .forms(Function | Method | Out)
+  .infer([](Infer& r, const Tensor& self, int64_t dim, bool keepdim) {
+    infer_truth(r, self, reduced_mask(dim, self.dim()), keepdim);
+  })
+  .kernel([](Tensor& result, const Tensor& self, int64_t dim, bool) {
+    any_into(result, self, reduced_mask(dim, self.dim()));
+  });
+
+const auto any_dims = define<Tensor(Tensor, MaybeDims, bool)>(
+    "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
+  .forms(Function | Method | Out)
+  .infer([](Infer& r, const Tensor& self, MaybeDims dim, bool keepdim) {
+    infer_truth(r, self, listed_mask(dim, self.dim()), keepdim);
+  })
+  .kernel([](Tensor& result, const Tensor& self, MaybeDims dim, bool) {
+    any_into(result, self, listed_mask(dim, self.dim()));
+  });
+
+const Op<Tensor(Tensor)> all = define<Tensor(Tensor)>("all(Tensor self) -> Tensor")
+  .doc(R"(
+    Whether every element is true: of all, or along the dimensions named.
+
+    >>> torch.all(torch.tensor([False, True]))
+    tensor(False)
+  )")
+  .forms(Function | Method | Out)
+  .infer([](Infer& r, const Tensor& self) { infer_truth(r, self, kAllDims, false); })
+  .kernel([](Tensor& result, const Tensor& self) { all_into(result, self, kAllDims); });
+
+const auto all_dim = define<Tensor(Tensor, int64_t, bool)>(
+    "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor")
+  .forms(Function | Method | Out)
+  .infer([](Infer& r, const Tensor& self, int64_t dim, bool keepdim) {
+    infer_truth(r, self, reduced_mask(dim, self.dim()), keepdim);
+  })
+  .kernel([](Tensor& result, const Tensor& self, int64_t dim, bool) {
+    all_into(result, self, reduced_mask(dim, self.dim()));
+  });
+
+const auto all_dims = define<Tensor(Tensor, MaybeDims, bool)>(
+    "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
+  .forms(Function | Method | Out)
+  .infer([](Infer& r, const Tensor& self, MaybeDims dim, bool keepdim) {
+    infer_truth(r, self, listed_mask(dim, self.dim()), keepdim);
+  })
+  .kernel([](Tensor& result, const Tensor& self, MaybeDims dim, bool) {
+    all_into(result, self, listed_mask(dim, self.dim()));
+  });
+
+const auto count_nonzero_dims = define<Tensor(Tensor, Ints)>(
+    "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor")
+  .doc("How many elements differ from zero along several dimensions.")
+  .forms(Function | Method)
+  .infer([](Infer& r, const Tensor& self, Ints dim) {
+    r.result(reduced_sizes(self.sizes(), reduced_mask(dim, self.dim()), false), DType::Int64,
+             self.device());
+  })
+  .kernel([](Tensor& result, const Tensor& self, Ints dim) {
+    fold_into(result, self, reduced_mask(dim, self.dim()), Fold::CountNonzero);
+  });
+
+const auto count_nonzero = define<Tensor(Tensor, MaybeInt)>(
+    "count_nonzero(Tensor self, int? dim=None) -> Tensor")
+  .doc(R"(
+    How many elements differ from zero: of all, or along the dimensions named.
+
+    >>> torch.count_nonzero(torch.tensor([0, 3, 0]))
+    tensor(1)
+  )")
+  .forms(Function | Method)
+  .composite([](const Tensor& self, MaybeInt dim) {
+    return dim ? count_nonzero_dims(self, Ints{*dim}) : count_nonzero_dims(self, Ints{});
+  });
 
 }  // namespace rl::ops
