@@ -3,8 +3,10 @@
 
 #include <map>
 
+#include "autograd/running.h"
 #include "bind/hooks.h"
 #include "bind/op.h"
+#include "bind/types.h"
 #include "ops/op_node.h"
 
 namespace rl::bind {
@@ -114,7 +116,15 @@ struct NodeObject {
 
 PyTypeObject* base_type = nullptr;
 
-Node* self_of(PyObject* o) { return reinterpret_cast<NodeObject*>(o)->node; }
+// Contexts of custom functions outlive their node.
+Node* self_of(PyObject* o, const char* attribute = "name") {
+  Node* n = reinterpret_cast<NodeObject*>(o)->node;
+  check(n, "Attribute '", attribute, "' is invalid for this instance of _C._FunctionBase. Accessing "
+        "this attribute directly on an instance of autograd.Function is a legacy access pattern that "
+        "is no longer supported. For examples on how to use new-style autograd functions, see "
+        "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function");
+  return n;
+}
 
 void node_dealloc(PyObject* o) {
   auto* self = reinterpret_cast<NodeObject*>(o);
@@ -154,7 +164,7 @@ PyObject* node_name(PyObject* o, PyObject*) {
 }
 PyObject* node_next(PyObject* o, void*) {
   return guarded([&] {
-    Node* n = self_of(o);
+    Node* n = self_of(o, "next_functions");
     Owned t(need(PyTuple_New(Py_ssize_t(n->next.size()))));
     for (size_t i = 0; i < n->next.size(); ++i) {
       PyObject* pair = Py_BuildValue("Ni", need(wrap_node(n->next[i].node)), n->next[i].input);
@@ -183,7 +193,22 @@ PyObject* node_variable(PyObject* o, void*) {
   });
 }
 PyObject* node_sequence(PyObject* o, PyObject*) {
-  return PyLong_FromUnsignedLongLong(self_of(o)->sequence);
+  return guarded([&] { return PyLong_FromUnsignedLongLong(self_of(o, "_sequence_nr")->sequence); });
+}
+// The sizes and dtype that a gradient for one result has.
+PyObject* node_input(PyObject* o, PyObject* place) {
+  return guarded([&] {
+    const Node& n = *self_of(o);
+    const long i = PyLong_AsLong(place);
+    check(i >= 0 && size_t(i) < n.inputs.size(), ErrorKind::Index, "no such result");
+    return Py_BuildValue("NN", wrap_size(n.inputs[size_t(i)].sizes), wrap_dtype(n.inputs[size_t(i)].dtype));
+  });
+}
+PyObject* node_repr(PyObject* o) {
+  const char* name = Py_TYPE(o)->tp_name;
+  constexpr std::string_view kHome = "torch.autograd.graph.";
+  if (std::string_view(name).starts_with(kHome)) name += kHome.size();
+  return PyUnicode_FromFormat("<%s object at %p>", name, o);
 }
 
 template <bool Before> PyObject* node_hook(PyObject* o, PyObject* f) {
@@ -216,7 +241,7 @@ PyObject* node_getattr(PyObject* o, PyObject* name) {
   PyObject* r = PyObject_GenericGetAttr(o, name);
   if (r || !PyErr_ExceptionMatches(PyExc_AttributeError)) return r;
   std::string_view s = PyUnicode_AsUTF8(name);
-  auto* node = dynamic_cast<OpNode*>(self_of(o));
+  auto* node = dynamic_cast<OpNode*>(reinterpret_cast<NodeObject*>(o)->node);
   if (!node || s.substr(0, 7) != "_saved_") return nullptr;
   s.remove_prefix(7);
   for (const Formula::Source& source : node->record().saves) {
@@ -244,6 +269,7 @@ PyGetSetDef node_properties[] = {{"next_functions", node_next, nullptr, nullptr,
 PyMethodDef node_methods[] = {
     {"name", node_name, METH_NOARGS, "The node's name."},
     {"_sequence_nr", node_sequence, METH_NOARGS, nullptr},
+    {"_input_metadata_of", node_input, METH_O, nullptr},
     {"_register_hook", node_hook<false>, METH_O, nullptr},
     {"_register_prehook", node_hook<true>, METH_O, nullptr},
     {"_remove_hook", node_remove_hook, METH_O | METH_STATIC, nullptr},
@@ -339,15 +365,13 @@ PyObject* grad_enabled_get(PyObject*, PyObject*) { return py_bool(grad_enabled()
 
 // ---- Backward
 
-Edge edge_of(PyObject* o, const char* what, bool need_history) {
+Edge edge_of(PyObject* o, const char* what) {
   if (PyTuple_Check(o)) {  // a GradientEdge
     return Edge{node_of(PyTuple_GET_ITEM(o, 0)), int(PyLong_AsLong(PyTuple_GET_ITEM(o, 1)))};
   }
   check(is_tensor(o), ErrorKind::Type, what, " can be either Tensors or GradientEdges, but they are ",
         Py_TYPE(o)->tp_name);
-  const Edge e = gradient_edge(tensor_of(o));
-  (void)need_history;
-  return e;
+  return gradient_edge(tensor_of(o));
 }
 
 // run_backward(tensors, grads, keep_graph, create_graph, inputs, allow_unreachable, accumulate)
@@ -360,7 +384,7 @@ PyObject* run_backward_(PyObject*, PyObject* args) {
     BackwardCall call;
     std::vector<Edge> roots;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
-      const Edge e = edge_of(PyTuple_GET_ITEM(tensors, i), "tensors", true);
+      const Edge e = edge_of(PyTuple_GET_ITEM(tensors, i), "tensors");
       check(bool(e), "element ", int64_t(i), " of tensors does not require grad and does not have a "
             "grad_fn");
       PyObject* g = PyTuple_GET_ITEM(grads, i);
@@ -386,7 +410,7 @@ PyObject* run_backward_(PyObject*, PyObject* args) {
         check(requires_grad(tensor_of(o)), "One of the differentiated Tensors does not require grad");
         if (accumulate && !is_leaf(tensor_of(o))) retain_grad(tensor_of(o));
       }
-      edges.push_back(edge_of(o, "inputs", false));
+      edges.push_back(edge_of(o, "inputs"));
     }
     if (accumulate) call.only = edges;
     else call.wanted = edges;
@@ -399,8 +423,8 @@ PyObject* run_backward_(PyObject*, PyObject* args) {
     Owned result(need(PyTuple_New(Py_ssize_t(captured.size()))));
     for (size_t i = 0; i < captured.size(); ++i) {
       check(captured[i].defined() || unreachable,
-            "One of the differentiated Tensors appears to not have been used in the graph. Set "
-            "allow_unused=True if this is the desired behavior.");
+            "The differentiated Tensor at index ", int64_t(i), " appears to not have been used in the "
+            "graph. Set allow_unused=True if this is the desired behavior.");
       PyTuple_SET_ITEM(result.get(), Py_ssize_t(i), need(wrap(captured[i])));
     }
     return result.leave();
@@ -420,7 +444,33 @@ PyObject* current_node_(PyObject*, PyObject*) {
   return guarded([&] { return wrap_node(Ref<Node>::share(current_node())); });
 }
 
+PyObject* current_run_(PyObject*, PyObject*) { return PyLong_FromLongLong(current_run()); }
+PyObject* will_run_(PyObject*, PyObject* node) {
+  return guarded([&] {
+    check(is_node(node), ErrorKind::Type, "expected a Node");
+    return py_bool(will_run(self_of(node)));
+  });
+}
+
+// queue_callback(f): f is called when the backward that runs now is done.
+PyObject* queue_callback_(PyObject*, PyObject* f) {
+  return guarded([&] {
+    std::shared_ptr<Owned> kept(new Owned(Owned::share(f)), [](Owned* o) {
+      WithLock lock;
+      delete o;
+    });
+    queue_callback([kept] {
+      WithLock lock;
+      Owned done(need(PyObject_CallNoArgs(kept->get())));
+    });
+    return none();
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_current_run", current_run_, METH_NOARGS, nullptr},
+    {"_will_run", will_run_, METH_O, nullptr},
+    {"_queue_callback", queue_callback_, METH_O, nullptr},
     {"is_grad_enabled", grad_enabled_get, METH_NOARGS, nullptr},
     {"_set_grad_enabled", mode_set<kNoGrad, true>, METH_O, nullptr},
     {"is_inference_mode_enabled", mode_get<kInference, false>, METH_NOARGS, nullptr},

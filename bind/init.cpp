@@ -19,7 +19,7 @@ PyMODINIT_FUNC PyInit__C() {
   using namespace rl::bind;
   Owned module(PyModule_Create(&definition));
   if (!module) return nullptr;
-  for (auto add : {add_types, add_tensor_types, add_storage, add_autograd, add_modes, add_construct,
+  for (auto add : {add_types, add_tensor_types, add_storage, add_autograd, add_modes, add_function, add_anomaly, add_construct,
                    add_interchange, add_runtime, add_ops, add_module_base})
     if (add(module.get()) < 0) return nullptr;
   return module.leave();

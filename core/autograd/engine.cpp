@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "autograd/anomaly.h"
 #include "autograd/meta.h"
+#include "autograd/running.h"
 #include "ops/ops.h"
 
 namespace rl {
@@ -20,6 +22,10 @@ class Run {
  public:
   explicit Run(BackwardCall& call) : call_(call), selective_(!call.wanted.empty() || !call.only.empty()) {}
   std::vector<Tensor> go();
+  bool will_run(Node* n) const {
+    const auto at = steps_.find(n);
+    return at != steps_.end() && (!selective_ || at->second.needed || !at->second.captures.empty());
+  }
 
  private:
   using Steps = std::unordered_map<Node*, Step>;
@@ -40,6 +46,7 @@ class Run {
 };
 
 constinit thread_local Node* running = nullptr;
+constinit thread_local Run* current = nullptr;
 constinit thread_local int64_t run_number = -1, depth = 0;
 std::atomic<int64_t> runs{0};
 thread_local std::vector<std::vector<std::function<void()>>> callbacks;
@@ -185,6 +192,7 @@ void Run::execute(Node* node, Step& step) {
   const bool hear_after = look && !node->hooks->after.empty();
   Tensors received = hear_after ? grads : Tensors();
   Tensors made = node->apply(std::move(grads));
+  if (__builtin_expect(modes() & kAnomaly, 0)) refuse_nan(*node, made);
   if (hear_after) {
     const auto after = node->hooks->after;
     for (const auto& h : after) h->after(made, received);
@@ -197,6 +205,11 @@ std::vector<Tensor> Run::go() {
   count_edges();
   if (selective_) choose_needed();
   captured_.resize(call_.wanted.size());
+  struct Enter {
+    Run* outer = current;
+    explicit Enter(Run* r) { current = r; }
+    ~Enter() { current = outer; }
+  } enter(this);
   for (size_t i = 0; i < call_.roots.size(); ++i) {
     const Edge& e = call_.roots[i];
     alive_.push_back(e.node);
@@ -217,7 +230,12 @@ std::vector<Tensor> Run::go() {
     running = node;
     struct Restore { Node* outer; ~Restore() { running = outer; } } restore{outer};
     if (__builtin_expect(observed(kObserveNodes), 0)) observe_node(*node, &Subscriber::node_begin);
-    execute(node, steps_[node]);
+    try {
+      execute(node, steps_[node]);
+    } catch (...) {
+      if ((modes() & kAnomaly) && anomaly_hooks.report) anomaly_hooks.report(*node);
+      throw;
+    }
     if (__builtin_expect(observed(kObserveNodes), 0)) observe_node(*node, &Subscriber::node_end);
   }
   return std::move(captured_);
@@ -226,6 +244,7 @@ std::vector<Tensor> Run::go() {
 }  // namespace
 
 Node* current_node() { return running; }
+bool will_run(Node* n) { return current && current->will_run(n); }
 int64_t current_run() { return run_number; }
 void queue_callback(std::function<void()> f) {
   check(!callbacks.empty(), "Final callbacks can only be installed during backward pass.");

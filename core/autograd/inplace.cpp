@@ -20,7 +20,9 @@ namespace {
   const char* what = indirect ? "its base or another view of its base has been" : "is being";
   std::string s;
   if (a.node) {
-    s = text("Output ", int64_t(a.output), " of ", a.node->name(), " is a view and ", what,
+    std::string name = a.node->name();  // a custom Function goes by its own name
+    if (a.kind == ViewKind::Custom && name.ends_with("Backward")) name.resize(name.size() - 8);
+    s = text("Output ", int64_t(a.output), " of ", name, " is a view and ", what,
              " modified inplace.");
   } else if (a.kind == ViewKind::Inference) {
     s = text("A view was created in inference mode and ", what, " modified inplace in normal mode.");

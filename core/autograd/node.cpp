@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "autograd/anomaly.h"
 #include "autograd/meta.h"
 #include "ops/ops.h"
 
@@ -19,6 +20,7 @@ RL_THREAD std::vector<Node*>* dying = nullptr;
 
 Node::Node() : sequence(next_sequence++), origin(current_origin) {
   if (__builtin_expect(observed(kObserveNodes), 0)) observe_node(*this, &Subscriber::node_made);
+  if (__builtin_expect(modes() & kAnomaly, 0)) remember_origin(*this);
 }
 
 Node::~Node() {

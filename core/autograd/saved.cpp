@@ -15,6 +15,31 @@ std::string describe(const Tensor& t, const Ref<Node>& made_by, int output) {
   return s;
 }
 
+// What hooks made of a value comes back without a graph: its place there is kept beside it.
+class PackedWithHistory : public Saved::Packed {
+ public:
+  PackedWithHistory(std::shared_ptr<Saved::Packed> packed, const Tensor& t, bool output)
+      : packed_(std::move(packed)) {
+    if (!output && requires_grad(t)) edge_ = gradient_edge(t);
+  }
+  Tensor unpack() override {
+    Tensor t = packed_->unpack();
+    return edge_ ? in_graph(t, edge_.node, edge_.input) : t;
+  }
+  static Tensor in_graph(const Tensor& t, const Ref<Node>& node, int output) {
+    Tensor again = detached(t);
+    Autograd& a = autograd_of(again);
+    a.node = node;
+    a.output = output;
+    again->flags |= kNeedsGrad;
+    return again;
+  }
+
+ private:
+  std::shared_ptr<Saved::Packed> packed_;
+  Edge edge_;
+};
+
 }  // namespace
 
 Saved::Saved(const Arg& arg, bool output) {
@@ -30,14 +55,20 @@ Saved::Saved(const Arg& arg, bool output) {
   if (__builtin_expect(modes() & kSavedHooks, 0) && pack_saved) {
     NoGrad quiet;
     hooks_ = pack_saved(output ? detached(t) : t);
-    if (hooks_) return;
+    if (hooks_) {
+      hooks_ = std::make_shared<PackedWithHistory>(std::move(hooks_), t, output);
+      return;
+    }
   }
   version_ = t.version().count.load(std::memory_order_relaxed);
   value_ = output ? Value(detached(t)) : Value(arg);
 }
 
 Value Saved::unpack(const Ref<Node>& self) const {
-  if (hooks_) return Value(hooks_->unpack());
+  if (hooks_) {
+    Tensor t = hooks_->unpack();
+    return Value(is_output_ ? PackedWithHistory::in_graph(t, self, output_) : std::move(t));
+  }
   if (!value_.is_tensor()) return value_;
   const Tensor& t = value_.tensor();
   const uint32_t now = t.version().count.load(std::memory_order_relaxed);
@@ -55,12 +86,7 @@ Value Saved::unpack(const Ref<Node>& self) const {
                "gradient, with torch.autograd.set_detect_anomaly(True).");
   }
   if (!is_output_) return value_;
-  Tensor again = detached(t);
-  Autograd& a = autograd_of(again);
-  a.node = self;
-  a.output = output_;
-  again->flags |= kNeedsGrad;
-  return Value(std::move(again));
+  return Value(PackedWithHistory::in_graph(t, self, output_));
 }
 
 int64_t Saved::bytes() const {

@@ -247,6 +247,24 @@ def _run_batched(run, grads: tuple, retain_graph) -> tuple:
     )
 
 
+def _register_hook(self, fn):
+    """Calls ``fn(grad_inputs, grad_outputs)`` after this node ran; it may return new grad_inputs."""
+    from .graph import _handle
+
+    return _handle(self._register_hook(fn))
+
+
+def _register_prehook(self, fn):
+    """Calls ``fn(grad_outputs)`` before this node runs; it may return new grad_outputs."""
+    from .graph import _handle
+
+    return _handle(self._register_prehook(fn))
+
+
+_C._NodeBase.register_hook = _register_hook
+_C._NodeBase.register_prehook = _register_prehook
+
+
 def __getattr__(name):
     from importlib import import_module
 
