@@ -27,7 +27,7 @@ void resize_in_place(const Tensor& t, Ints sizes);
 // views.cpp
 extern const Op<Tensor(Tensor, Ints, Ints, std::optional<int64_t>)> as_strided;
 extern const Op<Tensor(Tensor, Ints, bool)> expand;
-extern const Op<Tensor(Tensor, Ints)> view, reshape, permute;
+extern const Op<Tensor(Tensor, Ints)> view, reshape, permute, unsafe_view;
 extern const Op<Tensor(Tensor, int64_t, int64_t)> transpose, select;
 extern const Op<Tensor(Tensor, int64_t)> unsqueeze, squeeze_dim;
 extern const Op<Tensor(Tensor)> detach, t, squeeze, alias_op;
@@ -66,6 +66,14 @@ extern const Op<std::pair<Tensor, Tensor>(Tensor, std::optional<Ints>, std::opti
 
 // indexing.cpp
 void index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);
+
+// matmul.cpp, linear.cpp
+extern const Op<Tensor(Tensor, Tensor)> mm, bmm, mv, dot, vdot, outer, matmul;
+extern const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> addmm, addmv, addbmm, baddbmm;
+extern const Op<Tensor(Tensor, Tensor, Tensor)> linear;
+
+// softmax.cpp
+extern const Op<Tensor(Tensor, int64_t, std::optional<DType>)> softmax, log_softmax;
 
 // creation.cpp
 Tensor zeros(Ints sizes, DType dtype, Device device = {});

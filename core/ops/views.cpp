@@ -84,7 +84,7 @@ const Op<Tensor(Tensor, Ints)> view = define<Tensor(Tensor, Ints)>(
   .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) { return reshape(grad, sizes); });
 
 // reshape's copying half: PyTorch names its node UnsafeViewBackward0.
-const auto unsafe_view = define<Tensor(Tensor, Ints)>(
+const Op<Tensor(Tensor, Ints)> unsafe_view = define<Tensor(Tensor, Ints)>(
     "_unsafe_view(Tensor self, int[] size) -> Tensor")
   .doc("A view of a tensor that nobody else holds, without a view's bookkeeping.")
   .forms(Hidden)

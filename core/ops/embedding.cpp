@@ -1,0 +1,267 @@
+// Rows of a table by index: embedding and embedding bags, with their gradients.
+#include "kernels/embedding.h"
+
+#include "ops/dense.h"
+
+namespace rl::ops {
+namespace {
+
+const char* tensor_type(DType t) {
+  static thread_local std::string name;
+  name = text("torch.", type_name_of(t), "Tensor");
+  return name.c_str();
+}
+
+void check_indices(const Tensor& indices, const char* name, int64_t position, const char* caller) {
+  check(indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32,
+        "Expected tensor for argument #", position, " '", name, "' to have one of the following "
+        "scalar types: Long, Int; but got ", tensor_type(indices.dtype()),
+        " instead (while checking arguments for ", caller, ")");
+}
+
+kernels::Indices index_list(const Tensor& dense_indices) {
+  return {dense_indices.dtype(), dense_indices.data(), dense_indices.numel()};
+}
+
+void check_range(const kernels::Indices& index, int64_t rows) {
+  check(kernels::first_bad_index(index, rows) < 0, ErrorKind::Index, "index out of range in self");
+}
+
+}  // namespace
+
+extern const Op<Tensor(Tensor, Tensor, int64_t, int64_t, bool)> embedding_dense_backward;
+
+const Op<Tensor(Tensor, Tensor, int64_t, bool, bool)> embedding =
+    define<Tensor(Tensor, Tensor, int64_t, bool, bool)>(
+    "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
+    "bool sparse=False) -> Tensor")
+  .doc(R"(
+    The rows of a table that `indices` name.
+
+    >>> torch.embedding(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1, 0]))
+    tensor([[3., 4.],
+            [1., 2.]])
+  )")
+  .forms(Function | Out)
+  .infer([](Infer& r, const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
+    check(weight.dim() == 2, "'weight' must be 2-D");
+    check_indices(indices, "indices", 1, "embedding");
+    Dims sizes(indices.sizes());
+    sizes.push_back(weight->sizes[1]);
+    r.result(sizes, weight.dtype(), weight.device());
+  })
+  .kernel([](Tensor& result, const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
+    const Tensor index = dense(indices), table = dense(weight);
+    check_range(index_list(index), table->sizes[0]);
+    kernels::embedding(table.data(), table->sizes[1] * table.element_size(), index_list(index),
+                       result.data());
+  })
+  .grad("weight", "grad, indices, weight.sizes, padding_idx, scale_grad_by_freq",
+        [](const Tensor& grad, const Tensor& indices, Ints sizes, int64_t padding, bool scale) {
+    return embedding_dense_backward(grad, indices, sizes[0], padding, scale);
+  });
+
+const Op<Tensor(Tensor, Tensor, int64_t, int64_t, bool)> embedding_dense_backward =
+    define<Tensor(Tensor, Tensor, int64_t, int64_t, bool)>(
+    "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, "
+    "int padding_idx, bool scale_grad_by_freq) -> Tensor")
+  .doc("Adds rows of gradients up by index: the gradient of an embedding's table.")
+  .forms(Function | Out)
+  .infer([](Infer& r, const Tensor& grad, const Tensor& indices, int64_t rows, int64_t, bool) {
+    check_indices(indices, "indices", 2, "embedding_backward");
+    r.result({rows, grad->sizes[grad.dim() - 1]}, grad.dtype(), grad.device());
+  })
+  .kernel([](Tensor& result, const Tensor& grad, const Tensor& indices, int64_t rows,
+             int64_t padding, bool scale) {
+    const Tensor g = dense(grad), index = dense(indices);
+    kernels::embedding_backward(g.dtype(), g.data(), index_list(index), rows, result->sizes[1],
+                                padding, scale, result.data());
+  })
+  .grad("grad_output", "grad, indices, padding_idx, scale_grad_by_freq",
+        [](const Tensor& grad, const Tensor& indices, int64_t padding, bool scale) -> Tensor {
+    check(!scale, "double backward of embedding with scale_grad_by_freq=True is not supported");
+    if (padding < 0) return embedding(grad, indices);
+    const Tensor table = clone(grad);
+    zero_(select(table, 0, padding));
+    return embedding(table, indices);
+  });
+
+// ---- Bags
+
+namespace {
+
+using Bag = std::tuple<Tensor, Tensor, Tensor, Tensor>;
+
+struct BagCall {
+  Tensor table, index, offsets, weights, ends;
+  kernels::Bags bags{};
+
+  BagCall(DType dtype, int64_t rows, int64_t dim, const Tensor& indices, const Tensor& starts,
+          int64_t mode, const Tensor& sample_weights, bool include_last, int64_t padding,
+          bool scale) {
+    index = dense(indices);
+    offsets = empty(starts.sizes(), DType::Int64);
+    copy_data(offsets, starts);
+    weights = dense(sample_weights);
+    bags.dtype = dtype;
+    bags.index = index_list(index);
+    bags.offsets = offsets.ptr<int64_t>();
+    bags.bags = starts.numel() - (include_last ? 1 : 0);
+    bags.rows = rows;
+    bags.dim = dim;
+    bags.mode = kernels::BagMode(mode);
+    bags.weights = weights ? weights.data() : nullptr;
+    bags.padding_idx = padding;
+    bags.scale_by_freq = scale;
+  }
+};
+
+// Which bag each index lies in.
+Tensor bag_numbers(const Tensor& indices, const Tensor& offsets, bool include_last) {
+  const Tensor starts = empty(offsets.sizes(), DType::Int64);
+  copy_data(starts, offsets);
+  const Tensor bag = empty(indices.sizes(), DType::Int64);
+  const int64_t bags = offsets.numel() - (include_last ? 1 : 0), n = indices.numel();
+  for (int64_t b = 0; b < bags; ++b) {
+    const int64_t from = starts.ptr<int64_t>()[b];
+    const int64_t to = b + 1 < bags ? starts.ptr<int64_t>()[b + 1] : n;
+    for (int64_t i = from; i < to; ++i) bag.ptr<int64_t>()[i] = b;
+  }
+  return bag;
+}
+
+}  // namespace
+
+extern const Op<Tensor(Tensor, Tensor, Tensor, Tensor, Tensor, int64_t, bool, int64_t, Tensor, bool,
+                       int64_t)> embedding_bag_dense_backward;
+extern const Op<Tensor(Tensor, Tensor, Tensor, Tensor, int64_t, int64_t, bool)>
+    embedding_bag_weights_backward;
+
+const auto embedding_bag_op =
+    define<Bag(Tensor, Tensor, Tensor, bool, int64_t, bool, Tensor, bool, int64_t)>(
+    "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, "
+    "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, "
+    "bool include_last_offset=False, int padding_idx=-1) "
+    "-> (Tensor output, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices)")
+  .doc("Sums, means or maxima of rows of a table, bag by bag.")
+  .node("EmbeddingBagBackward0")
+  .nondiff("offset2bag").nondiff("bag_size").nondiff("maximum_indices")
+  .forms(Function)
+  .infer([](Infer& r, const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
+            int64_t mode, bool, const Tensor& sample_weights, bool include_last, int64_t) {
+    check_indices(indices, "indices", 1, "embedding_bag");
+    check_indices(offsets, "offsets", 1, "embedding_bag");
+    check(weight.dim() == 2, "weight has to be a 2D Tensor, but got Tensor of dimension ",
+          weight.dim());
+    check(!sample_weights || mode == 0, "embedding_bag: per_sample_weights was not None. "
+          "per_sample_weights is only supported for mode='sum' (got mode='",
+          mode == 1 ? "mean" : "max", "'). Please open a feature request on GitHub.");
+    const int64_t bags = offsets->sizes[0] - (include_last ? 1 : 0), dim = weight->sizes[1];
+    r.result({bags, dim}, weight.dtype(), weight.device());
+    r.result(indices.sizes(), DType::Int64, weight.device());
+    r.result({bags}, DType::Int64, weight.device());
+    if (mode == 2) r.result({bags, dim}, DType::Int64, weight.device());
+    else r.result({bags}, DType::Int64, weight.device());
+  })
+  .kernel([](Tensor& output, Tensor& offset2bag, Tensor& bag_size, Tensor& max_indices,
+             const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
+             int64_t mode, bool, const Tensor& sample_weights, bool include_last,
+             int64_t padding) {
+    const Tensor table = dense(weight);
+    const BagCall call(table.dtype(), table->sizes[0], table->sizes[1], indices, offsets, mode,
+                       sample_weights, include_last, padding, false);
+    const int64_t* starts = call.bags.offsets;
+    check(offsets.numel() == 0 || starts[0] == 0, "offsets[0] has to be 0, i.e., the first "
+          "sequence in the mini-batch has to start from position 0. However, got ",
+          offsets.numel() ? starts[0] : 0);
+    check(offsets.numel() == 0 || starts[offsets.numel() - 1] <= indices.numel(),
+          "offsets[-1] can not be greater than input's length ", indices.numel(),
+          " but got offsets[-1] of ", offsets.numel() ? starts[offsets.numel() - 1] : 0);
+    check_range(call.bags.index, table->sizes[0]);
+    copy_data(offset2bag, bag_numbers(indices, offsets, include_last));
+    if (mode != 2) set_zero(max_indices);
+    kernels::embedding_bag(call.bags, table.data(), output.data(), bag_size.ptr<int64_t>(),
+                           mode == 2 ? max_indices.ptr<int64_t>() : nullptr);
+  })
+  .grad("weight", "grad.output, weight.layout, indices, offsets, bag_size, mode, "
+        "include_last_offset, padding_idx, per_sample_weights, scale_grad_by_freq, maximum_indices",
+        [](const Tensor& grad, const Tensor& weight, const Tensor& indices, const Tensor& offsets,
+           const Tensor& bag_size, int64_t mode, bool include_last, int64_t padding,
+           const Tensor& sample_weights, bool scale, const Tensor& max_indices) {
+    return embedding_bag_dense_backward(grad, indices, offsets, bag_size, max_indices,
+                                        weight->sizes[0], scale, mode, sample_weights,
+                                        include_last, padding);
+  })
+  .grad("per_sample_weights", "grad.output, weight, indices, offsets, mode, padding_idx, "
+        "include_last_offset",
+        [](const Tensor& grad, const Tensor& weight, const Tensor& indices, const Tensor& offsets,
+           int64_t mode, int64_t padding, bool include_last) {
+    return embedding_bag_weights_backward(grad, weight, indices, offsets, mode, padding,
+                                          include_last);
+  });
+
+const Op<Tensor(Tensor, Tensor, Tensor, Tensor, Tensor, int64_t, bool, int64_t, Tensor, bool,
+                int64_t)> embedding_bag_dense_backward =
+    define<Tensor(Tensor, Tensor, Tensor, Tensor, Tensor, int64_t, bool, int64_t, Tensor, bool,
+                  int64_t)>(
+    "_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor bag_size, "
+    "Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, "
+    "Tensor? per_sample_weights, bool include_last_offset=False, int padding_idx=-1) -> Tensor")
+  .doc("The gradient of an embedding bag's table.")
+  .forms(Hidden)
+  .no_derivative("derivative for aten::_embedding_bag_dense_backward is not implemented")
+  .infer([](Infer& r, const Tensor& grad, const Tensor&, const Tensor&, const Tensor&,
+            const Tensor&, int64_t rows, bool, int64_t, const Tensor&, bool, int64_t) {
+    r.result({rows, grad->sizes[1]}, grad.dtype(), grad.device());
+  })
+  .kernel([](Tensor& result, const Tensor& grad, const Tensor& indices, const Tensor& offsets,
+             const Tensor& bag_size, const Tensor& max_indices, int64_t rows, bool scale,
+             int64_t mode, const Tensor& sample_weights, bool include_last, int64_t padding) {
+    const Tensor g = dense(grad);
+    const BagCall call(g.dtype(), rows, g->sizes[1], indices, offsets, mode, sample_weights,
+                       include_last, padding, scale);
+    kernels::embedding_bag_backward(call.bags, g.data(), bag_size.ptr<int64_t>(),
+                                    mode == 2 ? max_indices.ptr<int64_t>() : nullptr,
+                                    result.data());
+  });
+
+const Op<Tensor(Tensor, Tensor, Tensor, Tensor, int64_t, int64_t, bool)>
+    embedding_bag_weights_backward =
+    define<Tensor(Tensor, Tensor, Tensor, Tensor, int64_t, int64_t, bool)>(
+    "_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, "
+    "Tensor offsets, int mode, int padding_idx=-1, bool include_last_offset=False) -> Tensor")
+  .doc("The gradient of an embedding bag's weights per sample.")
+  .forms(Hidden)
+  .no_derivative("derivative for aten::_embedding_bag_per_sample_weights_backward is not "
+                 "implemented")
+  .infer([](Infer& r, const Tensor& grad, const Tensor&, const Tensor& indices, const Tensor&,
+            int64_t, int64_t, bool) { r.result(indices.sizes(), grad.dtype(), grad.device()); })
+  .kernel([](Tensor& result, const Tensor& grad, const Tensor& weight, const Tensor& indices,
+             const Tensor& offsets, int64_t mode, int64_t padding, bool include_last) {
+    const Tensor g = dense(grad), table = dense(weight);
+    const BagCall call(g.dtype(), table->sizes[0], table->sizes[1], indices, offsets, mode,
+                       Tensor(), include_last, padding, false);
+    kernels::embedding_bag_weights_backward(call.bags, g.data(), table.data(), result.data());
+  });
+
+const auto embedding_bag =
+    define<Bag(Tensor, Tensor, Tensor, bool, int64_t, bool, Tensor, bool, std::optional<int64_t>)>(
+    "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, "
+    "bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
+    "Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) "
+    "-> (Tensor, Tensor, Tensor, Tensor)")
+  .doc("Sums, means or maxima of rows of a table, bag by bag.")
+  .composite([](const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale,
+                int64_t mode, bool sparse, const Tensor& sample_weights, bool include_last,
+                std::optional<int64_t> padding) {
+    int64_t pad = padding.value_or(-1);
+    if (padding) {
+      const int64_t rows = weight->sizes[0];
+      check(pad >= -rows && pad < rows, "padding_idx must be within the number of embeddings");
+      if (pad < 0) pad += rows;
+    }
+    return embedding_bag_op(weight, indices, offsets, scale, mode, sparse, sample_weights,
+                            include_last, pad);
+  });
+
+}  // namespace rl::ops
