@@ -296,13 +296,15 @@ OpName& named(Table& table, const std::string& place, const std::string& name, b
   OpName*& op = table[{place, name}];
   if (!op) {
     op = &names.emplace_back();
-    op->name = name;
+    const bool prefixed = place == "_linalg" || place == "_special" || place == "_fft";
+    op->name = prefixed ? place.substr(1) + "_" + name : name;
     op->method = method;
     op->in_place = in_place;
   }
   return *op;
 }
 
+// An alias "special.expit" is a function of torch.special.
 void enter(Table& table, const Record& r, const std::string& name) {
   const bool out = r.forms & Out;
   auto add = [&](OpName& op) {
@@ -310,6 +312,10 @@ void enter(Table& table, const Record& r, const std::string& name) {
     op.out |= out && !op.in_place;
     op.factory |= r.kind == Kind::Factory;
   };
+  if (name.compare(0, 8, "special.") == 0) {
+    add(named(table, "_special", name.substr(8), false, false));
+    return;
+  }
   if (r.forms & (Function | NN | Linalg | Special | FFT | Hidden))
     add(named(table, namespace_of(r), name, false, false));
   if (r.forms & Method) add(named(table, "Tensor", name, true, false));

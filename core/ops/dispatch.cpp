@@ -405,7 +405,12 @@ void refuse_gradients(const Record& r, const Arg* args, const Tensor* targets) {
 void fit_target(const Record& r, const Tensor& out, Ints sizes, DType dtype, Device device) {
   check(out.device() == device, "Expected out tensor to have device ", name_of(device.type),
         ", but got ", name_of(out.device().type), " instead");
-  if (r.out_dtype == OutDType::Exact) {
+  if (r.out_dtype == OutDType::Exact && r.kind == Kind::Pointwise) {
+    check(out.dtype() == dtype || dtype != DType::Bool, r.base,
+          " does not support non-boolean outputs.");
+    check(out.dtype() == dtype, "Found dtype ", type_name_of(out.dtype()), " but expected ",
+          type_name_of(dtype));
+  } else if (r.out_dtype == OutDType::Exact) {
     check(out.dtype() == dtype, "Expected out tensor to have dtype ", c_name_of(dtype),
           ", but got ", c_name_of(out.dtype()), " instead");
   } else {

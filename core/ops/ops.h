@@ -7,9 +7,30 @@ namespace rl::ops {
 using Format = std::optional<MemoryFormat>;
 
 // arithmetic.cpp
-extern const Op<Tensor(Tensor, Tensor, Scalar)> add, sub;
+extern const Op<Tensor(Tensor, Tensor, Scalar)> add, sub, rsub;  // rsub: other - alpha * self
 extern const Op<Tensor(Tensor, Tensor)> mul, div;
+extern const Op<Tensor(Tensor, Tensor, std::optional<std::string_view>)> div_mode;
 extern const Op<Tensor(Tensor)> neg;
+
+// fused_arithmetic.cpp, powers.cpp
+extern const Op<Tensor(Tensor, Tensor, Tensor, Scalar)> addcmul, addcdiv;
+extern const Op<Tensor(Tensor, Tensor, Tensor)> lerp;
+extern const Op<Tensor(Tensor, Tensor)> pow;
+extern const Op<Tensor(Tensor, Scalar)> pow_number;        // x ** 2
+extern const Op<Tensor(Scalar, Tensor)> pow_of_number;     // 2 ** x
+
+// unary.cpp, trigonometry.cpp, special.cpp
+extern const Op<Tensor(Tensor)> abs, sign, sgn, angle, square, reciprocal, exp, exp2, log, log1p,
+    sqrt, rsqrt, sin, cos, sinh, cosh, tanh, sigmoid, digamma, lgamma, i0, i0e, i1, i1e, erfcx;
+extern const Op<Tensor(Tensor, Tensor)> sigmoid_backward, tanh_backward, xlogy;
+
+// comparison.cpp, bounds.cpp
+extern const Op<Tensor(Tensor, Tensor)> eq, ne, lt, le, gt, ge, logical_and, logical_or, maximum,
+    minimum;
+extern const Op<Tensor(Tensor)> logical_not, isnan, isfinite;
+extern const Op<Tensor(Tensor, Tensor, Tensor)> where;     // numbers may stand for the last two
+extern const Op<Tensor(Tensor, std::optional<Scalar>, std::optional<Scalar>)> clamp;
+extern const Op<Tensor(Tensor, Scalar)> clamp_min, clamp_max;
 
 // copying.cpp
 extern const Op<Tensor(Tensor, Format)> clone, contiguous;

@@ -1,6 +1,8 @@
 // Pointwise ops: a straight loop where all operands are dense alike, the iterator otherwise.
 #include "ops/pointwise.h"
 
+#include <cmath>
+
 #include "kernels/cast.h"
 #include "ops/promotion.h"
 #include "tensor/iterator.h"
@@ -11,8 +13,20 @@ namespace {
 constexpr int kMost = kernels::kMaxArity;
 constexpr int64_t kTile = 512;
 
+// Whether a dtype holds a number; negative ones may wrap around in unsigned dtypes.
+bool fits(const Scalar& s, DType t) {
+  if (s.is_complex() && !is_complex(t) && t != DType::Bool) return s.to_complex().imag() == 0;
+  if (!is_integral(t) || t == DType::Bool) return true;
+  const double bits = double(item_size(t)) * 8, v = s.to_double();
+  const bool is_unsigned = t == DType::UInt8;
+  const double most = std::ldexp(1.0, int(bits) - !is_unsigned);
+  if (s.is_int() && t == DType::Int64) return true;
+  return v < most && (is_unsigned ? v > -most : v >= -most);
+}
+
 // A call's operands, the numbers that go to the kernel, and the dtype it computes in.
 struct Plan {
+  Choice choice;
   const kernels::Pointwise& kernel;
   const Arg* operands[kMost];
   int count = 0;
@@ -21,17 +35,29 @@ struct Plan {
   DType compute = DType::Undefined;   // as promoted; halves are computed in float
   alignas(16) char constants[kMost][16];
 
-  Plan(const Record& r, const Arg* args) : kernel(*r.pointwise) {
+  Plan(const Record& r, const Arg* args)
+      : choice(r.choose ? r.choose(args) : Choice{r.pointwise, r.promotion}),
+        kernel(*choice.kernel) {
     for (size_t i = 0; i < r.params.size(); ++i) {
       const Arg& a = args[i];
-      if (r.params[i].type == Type::Tensor) {
-        if (count < kMost) operands[count++] = &a;
+      if (r.params[i].type == Type::Tensor || r.params[i].number) {
+        if (count < kMost && !a.is_none()) operands[count++] = &a;
       } else if (numbers < 6 && (a.is_number() || a.is_none())) {
         params_[numbers++] = a.is_none() ? Scalar(0) : a.scalar();
       }
     }
+    if (choice.count >= 0) take_numbers(choice.numbers, choice.count);
+  }
+  // A kernel by itself: no record, the compute dtype given.
+  Plan(const kernels::Pointwise& k, DType dtype, const Arg* args, int n)
+      : choice{&k}, kernel(k), compute(dtype) {
+    for (; count < n; ++count) operands[count] = &args[count];
+  }
+  void take_numbers(const Scalar* from, int n) {
+    for (numbers = 0; numbers < n; ++numbers) params[numbers] = from[numbers];
   }
   void promote(const Record& r, const Arg* args);
+  void check_numbers(const Record& r, const Arg* args);
   DType result() const {
     switch (kernel.output) {
       case kernels::Output::Bool: return DType::Bool;
@@ -61,18 +87,34 @@ struct Plan {
 };
 
 void Plan::promote(const Record& r, const Arg* args) {
-  if (r.promotion == Promote::None) {
+  if (choice.promotion == Promote::None) {
     compute = operands[0]->is_tensor() ? operands[0]->tensor->dtype : DType::Float;
-    return;
+    return check_numbers(r, args);
   }
   Promotion p;
   for (int k = kernel.bool_first; k < count; ++k) p.add(*operands[k]);
   if (r.promote_numbers) {
     for (size_t i = 0; i < r.params.size(); ++i)
-      if (r.params[i].type == Type::Number && args[i].is_number()) p.add(args[i].scalar());
+      if (r.params[i].type == Type::Number && args[i].is_number() && !r.params[i].number)
+        p.add(args[i].scalar());
   }
   compute = p.dtype();
-  if (r.promotion == Promote::Float && !is_differentiable(compute)) compute = default_dtype();
+  if (choice.promotion == Promote::Float && !is_differentiable(compute)) compute = default_dtype();
+  check_numbers(r, args);
+}
+
+// The kernel's numbers must fit the dtype that it computes in; then the op's own checks.
+void Plan::check_numbers(const Record& r, const Arg* args) {
+  if (r.infer) {
+    Infer checks;
+    checks.result({}, compute, {});
+    r.infer(checks, args);
+  }
+  for (size_t i = 0; i < r.params.size(); ++i) {
+    if (r.params[i].type != Type::Number || r.params[i].number || !args[i].is_number()) continue;
+    check(fits(args[i].scalar(), compute), "value cannot be converted to type ", c_name_of(compute),
+          " without overflow");
+  }
 }
 
 Device device_of(const Plan& plan) {
@@ -241,7 +283,7 @@ Tensor pointwise_call(const Record& r, const Arg* args) {
   // Dense operands of one dtype and shape, on the CPU: nothing to work out.
   const Arg& a = *plan.operands[0];
   if (plan.count <= 2 && a.is_tensor() && a.tensor->is(kContiguous) && !plan.kernel.bool_first &&
-      plan.numbers < 2 && a.tensor->device.is_cpu() && is_floating(a.tensor->dtype) &&
+      plan.numbers < 2 && !plan.params[0].is_complex() && a.tensor->device.is_cpu() && is_floating(a.tensor->dtype) &&
       !is_half(a.tensor->dtype) && !a.tensor->is(kWrappedNumber) && !r.promote_numbers) {
     const Arg* b = plan.count == 2 ? plan.operands[1] : nullptr;
     const bool pair = !b || (b->is_tensor() ? b->tensor->dtype == a.tensor->dtype &&
@@ -280,6 +322,13 @@ Tensor pointwise_call(const Record& r, const Arg* args) {
 void pointwise_into(const Record& r, const Arg* args, const Tensor& out) {
   Plan plan(r, args);
   plan.promote(r, args);
+  fill(plan, out);
+}
+
+void run_kernel(const kernels::Pointwise& k, const Tensor& out, DType compute,
+                std::initializer_list<Arg> operands, std::initializer_list<Scalar> numbers) {
+  Plan plan(k, compute, operands.begin(), int(operands.size()));
+  plan.take_numbers(numbers.begin(), int(numbers.size()));
   fill(plan, out);
 }
 

@@ -10,5 +10,8 @@ Tensor pointwise_call(const Record& r, const Arg* args);
 void pointwise_into(const Record& r, const Arg* args, const Tensor& out);
 // What the result would be.
 ResultMeta pointwise_infer(const Record& r, const Arg* args);
+// One kernel by itself, inside other kernels: operands (tensors or numbers) broadcast to `out`.
+void run_kernel(const kernels::Pointwise& k, const Tensor& out, DType compute,
+                std::initializer_list<Arg> operands, std::initializer_list<Scalar> numbers = {});
 
 }  // namespace rl

@@ -36,6 +36,14 @@ enum class Promote : uint8_t {
   None,        // the first operand's dtype; others must agree
 };
 
+// Which of several kernels a pointwise call takes, and with which numbers.
+struct Choice {
+  const kernels::Pointwise* kernel;
+  Promote promotion = Promote::Default;
+  int count = -1;               // of `numbers`; -1: the call's own
+  Scalar numbers[4];
+};
+
 enum class Autocast : uint8_t { None, Lower, Float, Promote };
 enum class OutDType : uint8_t { Cast, Exact };   // whether out= may have another dtype
 
@@ -109,6 +117,7 @@ struct Record {
   bool promote_numbers = false; // Number params take part in promotion
   std::string no_derivative;    // says why, when there is none to be had
   const kernels::Pointwise* pointwise = nullptr;
+  Choice (*choose)(const Arg*) = nullptr;                      // Pointwise of several kernels
   void (*infer)(Infer&, const Arg*) = nullptr;
   void (*kernel)(Tensor* results, const Arg*) = nullptr;       // Kernel, Effect, Factory
   void (*produce)(Value* results, const Arg*) = nullptr;       // Produce, View, Composite
@@ -285,7 +294,20 @@ template <class R, class... A> class Op<R(A...)> {
     record_->promote_numbers = numbers;
     return *this;
   }
-  // infer: void(Infer&, const A&...): checks, and each result's sizes, dtype and device.
+  // choose: Choice(const A&...), for a pointwise op whose kernel depends on its arguments.
+  template <class F> Op choose(F, bool numbers = false) {
+    record_->kind = Kind::Pointwise;
+    record_->promote_numbers = numbers;
+    record_->choose = [](const Arg* a) {
+      return [&]<size_t... I>(std::index_sequence<I...>) {
+        return F{}(From<A>(a[I]).get()...);
+      }(std::index_sequence_for<A...>());
+    };
+    return *this;
+  }
+  // infer: void(Infer&, const A&...): checks, and each result's sizes, dtype and device. A
+  // pointwise op's finds the dtype computed in as the first result's and has only to check; it is
+  // not asked where all operands are floats of one dtype, unless the op chooses its kernel.
   template <class F> Op infer(F) {
     record_->infer = [](Infer& r, const Arg* a) {
       [&]<size_t... I>(std::index_sequence<I...>) {
