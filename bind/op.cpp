@@ -320,7 +320,7 @@ void enter(Table& table, const Record& r, const std::string& name) {
     add(named(table, namespace_of(r), name, false, false));
   if (r.forms & Method) add(named(table, "Tensor", name, true, false));
   if (r.forms & Inplace) {
-    add(named(table, "Tensor", name + "_", true, true));
+    if (r.forms & Method) add(named(table, "Tensor", name + "_", true, true));
     if (r.forms & Function) add(named(table, "_functions", name + "_", false, true));
     if (r.forms & NN) add(named(table, "_nn", name + "_", false, true));
   }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "ops/elementwise.h"
+#include "ops/promotion.h"
 
 namespace rl::ops {
 namespace {
@@ -172,13 +173,7 @@ const auto nan_to_num =
   .forms(kAllForms)
   .choose([](const Tensor& self, const std::optional<double>& nan,
              const std::optional<double>& posinf, const std::optional<double>& neginf) {
-    double most = 1.7976931348623157e308;
-    switch (real_of(self.dtype())) {
-      case DType::Float: most = 3.4028234663852886e38; break;
-      case DType::Half: most = 65504; break;
-      case DType::BFloat16: most = 3.3895313892515355e38; break;
-      default: break;
-    }
+    const double most = largest(self.dtype());
     return Choice{&kernels::nan_to_num, Promote::None, 3,
                   {nan.value_or(0), posinf.value_or(most), neginf.value_or(-most)}};
   })

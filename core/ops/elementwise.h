@@ -37,4 +37,14 @@ inline Tensor zero_where(const Tensor& condition, const Tensor& grad) {
 // The gradient of what jumps but never slopes.
 inline Tensor flat(const Tensor& grad) { return zeros_like(grad); }
 
+// The largest finite number of a floating dtype.
+inline double largest(DType t) {
+  switch (real_of(t)) {
+    case DType::Float: return 3.4028234663852886e38;
+    case DType::Half: return 65504;
+    case DType::BFloat16: return 3.3895313892515355e38;
+    default: return 1.7976931348623157e308;
+  }
+}
+
 }  // namespace rl::ops

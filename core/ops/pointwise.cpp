@@ -26,8 +26,8 @@ bool fits(const Scalar& s, DType t) {
 
 // A call's operands, the numbers that go to the kernel, and the dtype it computes in.
 struct Plan {
-  Choice choice;
-  const kernels::Pointwise& kernel;
+  const kernels::Pointwise* kernel;
+  Promote promotion = Promote::Default;
   const Arg* operands[kMost];
   int count = 0;
   int numbers = 0;
@@ -35,9 +35,7 @@ struct Plan {
   DType compute = DType::Undefined;   // as promoted; halves are computed in float
   alignas(16) char constants[kMost][16];
 
-  Plan(const Record& r, const Arg* args)
-      : choice(r.choose ? r.choose(args) : Choice{r.pointwise, r.promotion}),
-        kernel(*choice.kernel) {
+  Plan(const Record& r, const Arg* args) : kernel(r.pointwise), promotion(r.promotion) {
     for (size_t i = 0; i < r.params.size(); ++i) {
       const Arg& a = args[i];
       if (r.params[i].type == Type::Tensor || r.params[i].number) {
@@ -46,31 +44,37 @@ struct Plan {
         params_[numbers++] = a.is_none() ? Scalar(0) : a.scalar();
       }
     }
-    if (choice.count >= 0) take_numbers(choice.numbers, choice.count);
+    if (r.choose) choose(r, args);
   }
   // A kernel by itself: no record, the compute dtype given.
-  Plan(const kernels::Pointwise& k, DType dtype, const Arg* args, int n)
-      : choice{&k}, kernel(k), compute(dtype) {
-    for (; count < n; ++count) operands[count] = &args[count];
+  Plan(const kernels::Pointwise& k, DType dtype, std::initializer_list<Arg> args,
+       std::initializer_list<Scalar> given) : kernel(&k), compute(dtype) {
+    for (const Arg& a : args) operands[count++] = &a;
+    for (const Scalar& s : given) params_[numbers++] = s;
   }
-  void take_numbers(const Scalar* from, int n) {
-    for (numbers = 0; numbers < n; ++numbers) params[numbers] = from[numbers];
+  void choose(const Record& r, const Arg* args) {
+    const Choice choice = r.choose(args);
+    kernel = choice.kernel;
+    promotion = choice.promotion;
+    if (choice.count < 0) return;
+    for (numbers = 0; numbers < choice.count; ++numbers)
+      params_[numbers] = choice.numbers[numbers];
   }
   void promote(const Record& r, const Arg* args);
   void check_numbers(const Record& r, const Arg* args);
   DType result() const {
-    switch (kernel.output) {
+    switch (kernel->output) {
       case kernels::Output::Bool: return DType::Bool;
       case kernels::Output::Real: return real_of(compute);
       default: return compute;
     }
   }
   DType operand_dtype(int k) const {
-    return k == 0 && kernel.bool_first ? DType::Bool : compute_of(compute);
+    return k == 0 && kernel->bool_first ? DType::Bool : compute_of(compute);
   }
   kernels::Loop loop() const {
-    const kernels::Loop l = kernel.loop(compute_of(compute), cpu_level());
-    if (!l) fail(ErrorKind::NotImplemented, "\"", kernel.name, "\" not implemented for '",
+    const kernels::Loop l = kernel->loop(compute_of(compute), cpu_level());
+    if (!l) fail(ErrorKind::NotImplemented, "\"", kernel->name, "\" not implemented for '",
                  type_name_of(compute), "'");
     return l;
   }
@@ -87,19 +91,19 @@ struct Plan {
 };
 
 void Plan::promote(const Record& r, const Arg* args) {
-  if (choice.promotion == Promote::None) {
+  if (promotion == Promote::None) {
     compute = operands[0]->is_tensor() ? operands[0]->tensor->dtype : DType::Float;
     return check_numbers(r, args);
   }
   Promotion p;
-  for (int k = kernel.bool_first; k < count; ++k) p.add(*operands[k]);
+  for (int k = kernel->bool_first; k < count; ++k) p.add(*operands[k]);
   if (r.promote_numbers) {
     for (size_t i = 0; i < r.params.size(); ++i)
       if (r.params[i].type == Type::Number && args[i].is_number() && !r.params[i].number)
         p.add(args[i].scalar());
   }
   compute = p.dtype();
-  if (choice.promotion == Promote::Float && !is_differentiable(compute)) compute = default_dtype();
+  if (promotion == Promote::Float && !is_differentiable(compute)) compute = default_dtype();
   check_numbers(r, args);
 }
 
@@ -226,8 +230,8 @@ void fill(Plan& plan, const Tensor& out) {
   if (out.numel() == 0 || out.is_meta()) return;
   const kernels::Loop loop = plan.loop();
   const DType computed = compute_of(plan.compute);
-  const DType made = plan.kernel.output == kernels::Output::Bool ? DType::Bool
-                   : plan.kernel.output == kernels::Output::Real ? real_of(computed) : computed;
+  const DType made = plan.kernel->output == kernels::Output::Bool ? DType::Bool
+                   : plan.kernel->output == kernels::Output::Real ? real_of(computed) : computed;
   bool casts = made != out.dtype();
   bool straight = out.is_contiguous();
   for (int k = 0; k < plan.count; ++k) {
@@ -282,8 +286,9 @@ Tensor pointwise_call(const Record& r, const Arg* args) {
   Plan plan(r, args);
   // Dense operands of one dtype and shape, on the CPU: nothing to work out.
   const Arg& a = *plan.operands[0];
-  if (plan.count <= 2 && a.is_tensor() && a.tensor->is(kContiguous) && !plan.kernel.bool_first &&
-      plan.numbers < 2 && !plan.params[0].is_complex() && a.tensor->device.is_cpu() && is_floating(a.tensor->dtype) &&
+  if (plan.count <= 2 && a.is_tensor() && a.tensor->is(kContiguous) && !plan.kernel->bool_first &&
+      (plan.numbers == 0 || (plan.numbers == 1 && !plan.params()[0].is_complex())) &&
+      a.tensor->device.is_cpu() && is_floating(a.tensor->dtype) &&
       !is_half(a.tensor->dtype) && !a.tensor->is(kWrappedNumber) && !r.promote_numbers) {
     const Arg* b = plan.count == 2 ? plan.operands[1] : nullptr;
     const bool pair = !b || (b->is_tensor() ? b->tensor->dtype == a.tensor->dtype &&
@@ -327,8 +332,7 @@ void pointwise_into(const Record& r, const Arg* args, const Tensor& out) {
 
 void run_kernel(const kernels::Pointwise& k, const Tensor& out, DType compute,
                 std::initializer_list<Arg> operands, std::initializer_list<Scalar> numbers) {
-  Plan plan(k, compute, operands.begin(), int(operands.size()));
-  plan.take_numbers(numbers.begin(), int(numbers.size()));
+  Plan plan(k, compute, operands, numbers);
   fill(plan, out);
 }
 
