@@ -165,13 +165,13 @@ const Op<Tensor(Tensor, Tensor, Ints)> equal_shares = define<Tensor(Tensor, Tens
     share_out(result, mask, count);
   });
 
-namespace {
-
 Tensor share_backward(const Tensor& grad, const Tensor& self, const Tensor& result, Ints dim,
                       bool keepdim) {
   const Tensor shares = equal_shares(detached(self), detached(result), dim);
   return spread(grad, self.sizes(), reduced_mask(dim, self.dim()), keepdim) * shares;
 }
+
+namespace {
 
 void check_any_dim(const char* name, const Tensor& self) {
   check(self.numel() != 0, name, "(): Expected reduction dim to be specified for input.numel() == "

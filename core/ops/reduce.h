@@ -97,5 +97,8 @@ extern const Op<Tensor(Tensor, int64_t, Tensor)> values_along;
 extern const Op<Tensor(Tensor, int64_t, Tensor, Ints)> values_along_backward;
 Tensor selection_backward(const Tensor& grad, int64_t dim, const Tensor& indices, Ints sizes,
                           bool keepdim);
+// The gradient of an extreme or median, shared out evenly between the elements equal to it.
+Tensor share_backward(const Tensor& grad, const Tensor& self, const Tensor& result, Ints dim,
+                      bool keepdim);
 
 }  // namespace rl::ops
