@@ -273,6 +273,7 @@ std::string types_text(const Call& call) {
     s += "=";
     s += python_type(call.args[call.count + i]);
   }
+  if (call.out) s += (s.size() > 1 ? ", out=" : "out=") + std::string(python_type(call.out));
   return s + ")";
 }
 

@@ -1,0 +1,343 @@
+// Distinct values, places in sorted tables, and histograms.
+#include "kernels/counting.h"
+
+#include "ops/promotion.h"
+#include "ops/reduce.h"
+
+namespace rl::ops {
+namespace {
+
+using Triple = std::tuple<Tensor, Tensor, Tensor>;
+using Pair = std::pair<Tensor, Tensor>;
+
+Tensor dense(const Tensor& t) {
+  if (t.is_contiguous()) return t;
+  const Tensor r = empty(t.sizes(), t.dtype());
+  copy_data(r, t);
+  return r;
+}
+// The first n elements, in memory of their own size.
+Tensor first_of(const Tensor& room, int64_t n) {
+  if (room.numel() == n) return room;
+  const Tensor r = empty({n}, room.dtype());
+  copy_data(r, alias(room, {n}, {1}, 0));
+  return r;
+}
+Tensor none() { return empty({0}, DType::Int64); }
+void refuse_complex(const char* kernel, const Tensor& self) {
+  check(!self.is_complex(), ErrorKind::NotImplemented, "\"", kernel, "\" not implemented for '",
+        type_name_of(self.dtype()), "'");
+}
+
+Triple distinct(const Tensor& self, bool neighbours, bool inverse, bool counts) {
+  refuse_complex("unique", self);
+  const Tensor in = dense(self);
+  const int64_t n = in.numel();
+  const Tensor values = empty({n}, self.dtype());
+  const Tensor places = inverse ? empty(self.sizes(), DType::Int64) : none();
+  const Tensor count = counts ? empty({n}, DType::Int64) : none();
+  int64_t* const p = inverse ? places.ptr<int64_t>() : nullptr;
+  int64_t* const c = counts ? count.ptr<int64_t>() : nullptr;
+  const auto run = neighbours ? kernels::unique_consecutive : kernels::unique;
+  const int64_t found = n ? run(in.data(), self.dtype(), n, values.data(), p, c) : 0;
+  return {first_of(values, found), places, counts ? first_of(count, found) : count};
+}
+
+// Whether two rows differ, as values: NaN differs from itself.
+bool rows_differ(const Tensor& rows, int64_t a, int64_t b) {
+  bool differ = false;
+  dispatch(rows.dtype(), [&](auto* none) {
+    using T = pointee<decltype(none)>;
+    const int64_t size = rows.sizes()[1];
+    const T *x = rows.ptr<T>() + a * size, *y = rows.ptr<T>() + b * size;
+    for (int64_t i = 0; i < size && !differ; ++i) {
+      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+        differ = to_float(x[i]) != to_float(y[i]);
+      } else {
+        differ = x[i] != y[i];
+      }
+    }
+  });
+  return differ;
+}
+int64_t consecutive_rows(const Tensor& rows, int64_t* first, int64_t* inverse, int64_t* counts) {
+  int64_t found = 0;
+  for (int64_t r = 0; r < rows.sizes()[0]; ++r) {
+    if (r == 0 || rows_differ(rows, r - 1, r)) {
+      counts[found] = 0;
+      first[found++] = r;
+    }
+    ++counts[found - 1];
+    inverse[r] = found - 1;
+  }
+  return found;
+}
+
+// Distinct slices along a dimension.
+Triple distinct_slices(const Tensor& self, int64_t dim, bool neighbours, bool inverse,
+                       bool counts) {
+  const int64_t d = wrap_dim(dim, self.dim());
+  if (!neighbours || self.numel() > 0) {
+    bool empty_elsewhere = false;
+    for (int64_t i = 0; i < self.dim(); ++i) empty_elsewhere |= i != d && self.sizes()[i] == 0;
+    check(!empty_elsewhere || (self.dim() && self.sizes()[d] == 0),
+          "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+  }
+  if (self.dim() == 0) return distinct(self, neighbours, inverse, counts);
+  refuse_complex("unique_dim", self);
+  const int64_t n = self.sizes()[d];
+  if (self.numel() == 0) return {clone(self, std::nullopt), empty({n}, DType::Int64), none()};
+  Dims sizes(self.sizes()), strides(self.strides());
+  std::swap(sizes[0], sizes[d]);
+  std::swap(strides[0], strides[d]);
+  const Tensor turned = dense(alias(self, sizes, strides, self.offset()));
+  const Tensor rows = alias(turned, {n, self.numel() / n}, {self.numel() / n, 1}, turned.offset());
+  const Tensor first = empty({n}, DType::Int64), places = empty({n}, DType::Int64),
+               count = empty({n}, DType::Int64);
+  const int64_t found =
+      neighbours ? consecutive_rows(rows, first.ptr<int64_t>(), places.ptr<int64_t>(),
+                                    count.ptr<int64_t>())
+                 : kernels::unique_rows(rows.data(), self.dtype(), n, rows.sizes()[1],
+                                        first.ptr<int64_t>(), places.ptr<int64_t>(),
+                                        count.ptr<int64_t>());
+  sizes[0] = found;
+  const Tensor picked = empty(sizes, self.dtype());
+  const size_t bytes = size_t(rows.sizes()[1] * self.element_size());
+  for (int64_t i = 0; i < found; ++i) {
+    std::memcpy(picked.data() + i * int64_t(bytes),
+                rows.data() + first.ptr<int64_t>()[i] * int64_t(bytes), bytes);
+  }
+  Dims back(contiguous_strides(sizes));
+  std::swap(sizes[0], sizes[d]);
+  std::swap(back[0], back[d]);
+  return {dense(alias(picked, sizes, back, 0)), inverse ? places : none(),
+          counts ? first_of(count, found) : none()};
+}
+
+constexpr const char* kNoUnique = "the derivative for '_unique2' is not implemented.";
+
+}  // namespace
+
+const auto unique2 = define<Triple(Tensor, bool, bool, bool)>(
+    "_unique2(Tensor self, bool sorted=True, bool return_inverse=False,"
+    " bool return_counts=False) -> (Tensor, Tensor, Tensor)")
+  .doc(R"(
+    The distinct elements in ascending order, each element's place among them, and their counts.
+
+    >>> torch._unique2(torch.tensor([3, 1, 3]))[0]
+    tensor([1, 3])
+  )")
+  .node("Unique2Backward0")
+  .no_derivative(kNoUnique)
+  .produce([](const Tensor& self, bool, bool inverse, bool counts) {
+    return distinct(self, false, inverse, counts);
+  });
+
+const auto unique_dim = define<Triple(Tensor, int64_t, bool, bool, bool)>(
+    "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False,"
+    " bool return_counts=False) -> (Tensor, Tensor, Tensor)")
+  .doc(R"(
+    The distinct slices along a dimension in ascending order, each one's place, and their counts.
+
+    >>> torch.unique_dim(torch.tensor([[3, 1, 3]]), 1)[0]
+    tensor([[1, 3]])
+  )")
+  .no_derivative("the derivative for 'unique_dim' is not implemented.")
+  .produce([](const Tensor& self, int64_t dim, bool, bool inverse, bool counts) {
+    return distinct_slices(self, dim, false, inverse, counts);
+  });
+
+const auto unique_consecutive = define<Triple(Tensor, bool, bool, MaybeInt)>(
+    "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False,"
+    " int? dim=None) -> (Tensor, Tensor, Tensor)")
+  .doc(R"(
+    The first of each run of equal neighbours, each element's run, and the lengths of the runs.
+
+    >>> torch._C._ops.unique_consecutive(torch.tensor([3, 3, 1]))[0]
+    tensor([3, 1])
+  )")
+  .forms(Hidden)
+  .no_derivative("the derivative for 'unique_consecutive' is not implemented.")
+  .produce([](const Tensor& self, bool inverse, bool counts, MaybeInt dim) {
+    return dim ? distinct_slices(self, *dim, true, inverse, counts)
+               : distinct(self, true, inverse, counts);
+  });
+
+namespace {
+
+void check_search(const Tensor& table, const Tensor& input, bool number, const Tensor& sorter,
+                  bool right, std::optional<std::string_view> side) {
+  check(!side || *side == "left" || *side == "right",
+        "torch.searchsorted(): side can only be 'left' or 'right' but got ", std::string(side.value_or("")));
+  check(!side || *side == "right" || !right, "torch.searchsorted(): side and right can't be set to "
+        "opposites, got side of left while right was True");
+  check(table.dim() != 0, "torch.searchsorted(): boundaries tensor should have positive dimension, "
+        "but got 0 dimension");
+  check(!number || table.dim() == 1, "torch.searchsorted(): input value can be a scalar only when "
+        "boundaries tensor dimension is 1, but we got boundaries tensor dim(", table.dim(),
+        ") and input value's dim(0) numel(1)");
+  bool match = table.dim() == 1;
+  if (!match && table.dim() == input.dim()) {
+    match = true;
+    for (int64_t i = 0; i + 1 < table.dim(); ++i) match &= table.sizes()[i] == input.sizes()[i];
+  }
+  check(match, "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+        "dimensions of boundaries tensor and input value tensor must match, but we got boundaries "
+        "tensor ", table.sizes(), " and input value tensor ", input.sizes());
+  if (!sorter) return;
+  check(sorter.sizes() == table.sizes(), "torch.searchsorted(): boundary and sorter must have the "
+        "same size, but got boundary tensor ", table.sizes(), "and got sorter tensor ",
+        sorter.sizes());
+  check(sorter.dtype() == DType::Int64, "torch.searchsorted(): sorter must be a tensor of long "
+        "dtype but got dtype ", type_name_of(sorter.dtype()));
+}
+void check_sorter(const Tensor& sorter) {
+  const int64_t n = sorter.sizes().back();
+  for (int64_t i = 0; i < sorter.numel(); ++i) {
+    const int64_t at = sorter.ptr<int64_t>()[i];
+    check(at >= 0 && at < n, "torch.searchsorted(): sorter index out of range");
+  }
+}
+
+void search_into(const Tensor& out, const Tensor& table, const Tensor& input, bool right,
+                 const Tensor& sorter) {
+  if (out.numel() == 0) return;
+  refuse_complex("searchsorted_out_cpu", table);
+  check(!is_bool(table.dtype()), ErrorKind::NotImplemented,
+        "\"searchsorted_out_cpu\" not implemented for 'Bool'");
+  const DType common = result_type(table, input);
+  const auto ready = [&](const Tensor& t) {
+    if (t.dtype() == common) return dense(t);
+    const Tensor r = empty(t.sizes(), common);
+    copy_data(r, t);
+    return r;
+  };
+  const Tensor places = sorter ? dense(sorter) : sorter;
+  if (places) check_sorter(places);
+  const Tensor t = ready(table), in = ready(input);
+  kernels::Search s;
+  s.boundaries = t.data();
+  s.sorter = places ? places.ptr<int64_t>() : nullptr;
+  s.input = in.data();
+  s.dtype = common;
+  s.size = t.sizes().back();
+  s.shared = t.dim() == 1;
+  s.width = s.shared ? in.numel() : in.sizes().back();
+  s.rows = s.shared ? 1 : in.numel() / s.width;
+  s.right = right;
+  s.narrow = out.dtype() == DType::Int32;
+  kernels::searchsorted(s, out.data());
+}
+DType place_dtype(bool narrow) { return narrow ? DType::Int32 : DType::Int64; }
+
+using Side = std::optional<std::string_view>;
+
+}  // namespace
+
+const auto searchsorted = define<Tensor(Tensor, Tensor, bool, bool, Side, Tensor)>(
+    "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False,"
+    " bool right=False, str? side=None, Tensor? sorter=None) -> Tensor")
+  .doc(R"(
+    Where each value would go into a sorted sequence (its last dimension) to keep it sorted: before
+    equal values, or after them if `right`.
+
+    >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
+    tensor([1, 3])
+  )")
+  .forms(Function | Out)
+  .exact_out()
+  .infer([](Infer& r, const Tensor& table, const Tensor& self, bool narrow, bool right, Side side,
+            const Tensor& sorter) {
+    check_search(table, self, false, sorter, right, side);
+    r.result(self.sizes(), place_dtype(narrow), table.device());
+  })
+  .kernel([](Tensor& result, const Tensor& table, const Tensor& self, bool, bool right, Side side,
+             const Tensor& sorter) {
+    search_into(result, table, self, right || side == "right", sorter);
+  });
+
+const auto searchsorted_number = define<Tensor(Tensor, Scalar, bool, bool, Side, Tensor)>(
+    "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False,"
+    " bool right=False, str? side=None, Tensor? sorter=None) -> Tensor")
+  .forms(Function | Out)
+  .exact_out()
+  .infer([](Infer& r, const Tensor& table, const Scalar& self, bool narrow, bool right, Side side,
+            const Tensor& sorter) {
+    check_search(table, wrapped_number(self), true, sorter, right, side);
+    r.result({}, place_dtype(narrow), table.device());
+  })
+  .kernel([](Tensor& result, const Tensor& table, const Scalar& self, bool, bool right, Side side,
+             const Tensor& sorter) {
+    search_into(result, table, wrapped_number(self), right || side == "right", sorter);
+  });
+
+const auto bucketize = define<Tensor(Tensor, Tensor, bool, bool)>(
+    "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False)"
+    " -> Tensor")
+  .doc(R"(
+    The index of the bucket between sorted `boundaries` that each element falls into.
+
+    >>> torch.bucketize(torch.tensor([0, 4]), torch.tensor([1, 3, 5]))
+    tensor([0, 2])
+  )")
+  .forms(Function | Out)
+  .exact_out()
+  .infer([](Infer& r, const Tensor& self, const Tensor& boundaries, bool narrow, bool) {
+    check(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(",
+          boundaries.dim(), ")");
+    r.result(self.sizes(), place_dtype(narrow), boundaries.device());
+  })
+  .kernel([](Tensor& result, const Tensor& self, const Tensor& boundaries, bool, bool right) {
+    search_into(result, boundaries, self, right, Tensor());
+  });
+
+const auto bucketize_number = define<Tensor(Scalar, Tensor, bool, bool)>(
+    "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False)"
+    " -> Tensor")
+  .forms(Function)
+  .infer([](Infer& r, const Scalar&, const Tensor& boundaries, bool narrow, bool) {
+    check(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(",
+          boundaries.dim(), ")");
+    r.result({}, place_dtype(narrow), boundaries.device());
+  })
+  .kernel([](Tensor& result, const Scalar& self, const Tensor& boundaries, bool, bool right) {
+    search_into(result, boundaries, wrapped_number(self), right, Tensor());
+  });
+
+const auto bincount = define<Tensor(Tensor, Tensor, int64_t)>(
+    "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor")
+  .doc(R"(
+    How often each number from 0 to the largest comes among non-negative integers, or the sum of
+    its weights.
+
+    >>> torch.bincount(torch.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+  )")
+  .forms(Function | Method)
+  .produce([](const Tensor& self, const Tensor& weights, int64_t minlength) {
+    check(is_integral(self.dtype()), ErrorKind::NotImplemented,
+          "\"bincount_cpu\" not implemented for '", type_name_of(self.dtype()), "'");
+    check(minlength >= 0, "minlength should be >= 0");
+    if (self.dim() == 1 && self.numel() == 0) return zeros({minlength}, DType::Int64);
+    const Tensor in = dense(self);
+    const int64_t n = in.numel();
+    const int64_t least = self.dim() == 1 ? kernels::bincount_size(in.data(), in.dtype(), n) : -1;
+    check(least >= 0, "bincount only supports 1-d non-negative integral inputs.");
+    check(!weights || (weights.dim() == 1 && weights.numel() == n),
+          "weights should be 1-d and have the same length as input");
+    const int64_t bins = std::max(least, minlength);
+    if (!weights) {
+      const Tensor counts = empty({bins}, DType::Int64);
+      kernels::bincount(in.data(), in.dtype(), n, bins, counts.ptr<int64_t>());
+      return counts;
+    }
+    const bool narrow = weights.dtype() == DType::Float;
+    const Tensor w = empty({n}, narrow ? DType::Float : DType::Double);
+    copy_data(w, weights);
+    const Tensor sums = empty({bins}, w.dtype());
+    if (narrow) kernels::bincount(in.data(), in.dtype(), n, bins, w.ptr<float>(), sums.ptr<float>());
+    else kernels::bincount(in.data(), in.dtype(), n, bins, w.ptr<double>(), sums.ptr<double>());
+    return sums;
+  });
+
+}  // namespace rl::ops
