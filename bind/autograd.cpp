@@ -199,12 +199,6 @@ PyObject* node_input(PyObject* o, PyObject* place) {
     return Py_BuildValue("NN", wrap_size(n.inputs[size_t(i)].sizes), wrap_dtype(n.inputs[size_t(i)].dtype));
   });
 }
-PyObject* node_repr(PyObject* o) {
-  const char* name = Py_TYPE(o)->tp_name;
-  constexpr std::string_view kHome = "torch.autograd.graph.";
-  if (std::string_view(name).starts_with(kHome)) name += kHome.size();
-  return PyUnicode_FromFormat("<%s object at %p>", name, o);
-}
 
 template <bool Before> PyObject* node_hook(PyObject* o, PyObject* f) {
   return guarded([&] {
