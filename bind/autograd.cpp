@@ -154,6 +154,11 @@ int node_clear(PyObject* o) {
   return 0;
 }
 
+PyObject* node_repr(PyObject* o) {
+  return guarded([&] {
+    return PyUnicode_FromFormat("<%s object at %p>", self_of(o)->name().c_str(), static_cast<void*>(o));
+  });
+}
 PyObject* node_name(PyObject* o, PyObject*) {
   return guarded([&] { return PyUnicode_FromString(self_of(o)->name().c_str()); });
 }
