@@ -253,9 +253,10 @@ const Op<Tensor(Tensor, Tensor, double, double, bool)> isclose =
     Tensor close = eq(self, other);
     if (equal_nan && fraction) close = logical_or(close, logical_and(isnan(self), isnan(other)));
     if (rtol == 0 && atol == 0) return close;
+    const Tensor given = self.dtype() == DType::Bool ? to_dtype(self, default_dtype()) : self;
     const Tensor reference = fraction ? other : to_dtype(other, default_dtype());
     const Tensor allowed = abs(reference * Scalar(rtol)) + Scalar(atol);
-    const Tensor actual = abs(self - reference);
+    const Tensor actual = abs(given - reference);
     return Tensor(logical_or(close, logical_and(isfinite(actual), le(actual, allowed))));
   });
 
@@ -296,9 +297,6 @@ const auto equal = define<bool(Tensor, Tensor)>("equal(Tensor self, Tensor other
     check(!self.is_meta() && !other.is_meta(), ErrorKind::NotImplemented,
           "aten::equal: attempted to run this operator with Meta tensors, but there was no fake "
           "impl or Meta kernel registered");
-    check(self.dtype() == other.dtype(), "Expected object of scalar type ",
-          type_name_of(self.dtype()), " but got scalar type ", type_name_of(other.dtype()),
-          " for argument 'other' in call to torch.equal");
     return self.sizes() == other.sizes() && all_true(eq(self, other));
   });
 

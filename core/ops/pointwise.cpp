@@ -24,6 +24,16 @@ bool fits(const Scalar& s, DType t) {
   return v < most && (is_unsigned ? v > -most : v >= -most);
 }
 
+const char* number_name(DType t) {
+  switch (t) {
+    case DType::UInt8: return "uint8_t";
+    case DType::Int8: return "int8_t";
+    case DType::Int16: return "int16_t";
+    case DType::Int64: return "int64_t";
+    default: return c_name_of(t);
+  }
+}
+
 // A call's operands, the numbers that go to the kernel, and the dtype it computes in.
 struct Plan {
   const kernels::Pointwise* kernel;
@@ -116,8 +126,8 @@ void Plan::check_numbers(const Record& r, const Arg* args) {
   }
   for (size_t i = 0; i < r.params.size(); ++i) {
     if (r.params[i].type != Type::Number || r.params[i].number || !args[i].is_number()) continue;
-    check(fits(args[i].scalar(), compute), "value cannot be converted to type ", c_name_of(compute),
-          " without overflow");
+    check(fits(args[i].scalar(), compute), "value cannot be converted to type ",
+          number_name(compute), " without overflow");
   }
 }
 
