@@ -117,7 +117,7 @@ const Op<Tensor(Tensor)> lgamma = unary("lgamma", kernels::lgamma_, R"(
 namespace {
 
 // The n-th derivative of digamma. As a function n comes first, as a method the tensor does.
-const auto polygamma = define<Tensor(int64_t, Tensor)>(
+const Op<Tensor(int64_t, Tensor)> polygamma = define<Tensor(int64_t, Tensor)>(
     "polygamma(int n, Tensor input) -> Tensor")
   .doc(R"(
     The n-th derivative of the digamma function.
@@ -183,7 +183,7 @@ const auto mvlgamma = define<Tensor(Tensor, int64_t)>("mvlgamma(Tensor self, int
     return grad * sum;
   });
 
-const auto zeta = define<Tensor(Tensor, Tensor)>("zeta(Tensor self, Tensor other) -> Tensor")
+const Op<Tensor(Tensor, Tensor)> zeta = define<Tensor(Tensor, Tensor)>("zeta(Tensor self, Tensor other) -> Tensor")
   .doc(R"(
     The Hurwitz zeta function: the sum of (k + other)^-x over k = 0, 1, ...
 
@@ -203,7 +203,7 @@ const auto zeta = define<Tensor(Tensor, Tensor)>("zeta(Tensor self, Tensor other
     return grad * -self * zeta(self + Scalar(1), other);
   });
 
-const auto zeta_of_number = define<Tensor(Scalar, Tensor)>(
+const Op<Tensor(Scalar, Tensor)> zeta_of_number = define<Tensor(Scalar, Tensor)>(
     "zeta.self_scalar(Scalar self, Tensor other) -> Tensor")
   .doc("The Hurwitz zeta function with one exponent.")
   .node("SpecialZetaBackward1")
@@ -356,7 +356,8 @@ const auto xlogy_of_number = define<Tensor(Scalar, Tensor)>(
     return grad * self / other;
   });
 
-const auto xlog1py = define<Tensor(Tensor, Tensor)>("xlog1py(Tensor self, Tensor other) -> Tensor")
+const Op<Tensor(Tensor, Tensor)> xlog1py = define<Tensor(Tensor, Tensor)>(
+    "xlog1py(Tensor self, Tensor other) -> Tensor")
   .doc(R"(
     input * log(1 + other), and 0 where the input is 0.
 
