@@ -4,6 +4,7 @@
 #include "autograd/meta.h"
 #include "bind/interchange.h"
 #include "bind/members.h"
+#include "bind/op.h"
 #include "bind/storage.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
@@ -147,9 +148,28 @@ Tensor on_device(Tensor t, const Options& o) {
   return t;
 }
 
+// A function mode hears of these, too; null and no exception when none answers.
+PyObject* ask_mode(PyObject* module, const char* name, PyObject* args, PyObject* kwargs) {
+  if (__builtin_expect(!(modes() & kFunctionMode), 1)) return nullptr;
+  Owned function(need(PyObject_GetAttrString(module, name)));
+  std::vector<PyObject*> values;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) values.push_back(PyTuple_GET_ITEM(args, i));
+  Owned names(need(PyList_New(0)));
+  PyObject *key, *value;
+  for (Py_ssize_t p = 0; kwargs && PyDict_Next(kwargs, &p, &key, &value);) {
+    need(PyList_Append(names.get(), key) == 0);
+    values.push_back(value);
+  }
+  Owned keys(need(PyList_AsTuple(names.get())));
+  PyObject* r = call_override(function.get(), values.data(), PyTuple_GET_SIZE(args), keys.get());
+  if (!r && PyErr_Occurred()) throw PythonError();
+  return r;
+}
+
 // tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False)
-PyObject* tensor_(PyObject*, PyObject* args, PyObject* kwargs) {
+PyObject* tensor_(PyObject* module, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
+    if (PyObject* r = ask_mode(module, "tensor", args, kwargs)) return r;
     PyObject *data, *dtype = nullptr, *device = nullptr;
     int grad = 0, pin = 0;
     static const char* names[] = {"data", "dtype", "device", "requires_grad", "pin_memory", nullptr};
@@ -170,8 +190,9 @@ PyObject* tensor_(PyObject*, PyObject* args, PyObject* kwargs) {
 }
 
 // as_tensor(data, dtype=None, device=None): shares memory where it can
-PyObject* as_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
+PyObject* as_tensor(PyObject* module, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
+    if (PyObject* r = ask_mode(module, "as_tensor", args, kwargs)) return r;
     PyObject *data, *dtype = nullptr, *device = nullptr;
     static const char* names[] = {"data", "dtype", "device", nullptr};
     need(PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO:as_tensor", const_cast<char**>(names), &data,

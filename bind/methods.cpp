@@ -134,6 +134,20 @@ PyObject* retain_grad_(PyObject* o, PyObject*) {
     return none();
   });
 }
+PyObject* bump_version(PyObject* o, PyObject*) {
+  return guarded([&] {
+    self_of(o).bump_version();
+    return none();
+  });
+}
+PyObject* set_version(PyObject* o, PyObject* version) {
+  return guarded([&] {
+    const long v = PyLong_AsLong(version);
+    check(v >= 0, "a version is not negative");
+    self_of(o).version().count.store(uint32_t(v));
+    return none();
+  });
+}
 PyObject* detach_(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
     detach_in_place(self_of(o));
@@ -424,6 +438,8 @@ PyMethodDef tensor_methods[] = {
     {"requires_grad_", fn(requires_grad_), kKeywords, nullptr},
     {"retain_grad", retain_grad_, METH_NOARGS, nullptr},
     {"detach_", detach_, METH_NOARGS, nullptr},
+    {"_bump_version", bump_version, METH_NOARGS, nullptr},
+    {"_set_version", set_version, METH_O, nullptr},
     {"_register_hook", register_hook, METH_O, nullptr},
     {"_register_post_accumulate_grad_hook", register_post_accumulate, METH_O, nullptr},
     {"_remove_hook", remove_hook, METH_O | METH_STATIC, nullptr},

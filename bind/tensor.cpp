@@ -256,6 +256,7 @@ int add_tensor_types(PyObject* module) {
                        {0, nullptr}};
   tensor_type = make_type("rushlight.Tensor", tensor_base_type, own);
   if (!tensor_type) return -1;
+  tensor_type->tp_name = "Tensor";  // as PyTorch's messages call it
   return PyModule_AddObjectRef(module, "_TensorMeta", reinterpret_cast<PyObject*>(meta_type)) |
          PyModule_AddObjectRef(module, "TensorBase", reinterpret_cast<PyObject*>(tensor_base_type)) |
          PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type));

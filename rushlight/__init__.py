@@ -81,7 +81,7 @@ from . import overrides as _overrides  # noqa: E402
 
 _C._disabled_torch_function_impl = _overrides._disabled_torch_function_impl
 
-from . import _tensor, functional  # noqa: E402
+from . import _tensor, functional, storage  # noqa: E402
 from ._number_info import finfo, iinfo  # noqa: E402
 from ._settings import (  # noqa: E402
     are_deterministic_algorithms_enabled,
@@ -135,6 +135,7 @@ from .random import (  # noqa: E402
 )
 
 _tensor.attach(Tensor)
+storage.attach(UntypedStorage)
 
 e = 2.718281828459045
 pi = 3.141592653589793

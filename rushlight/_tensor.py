@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import rushlight as torch
 
-from . import _tensor_str, _utils, storage
+from . import _tensor_str, _utils, overrides, storage
 
 
 def _rebuild_from_type_v2(func, new_type, args, state):
@@ -219,6 +219,64 @@ def module_load(self, other, assign=False):
     return other.detach() if assign else self.copy_(other).detach()
 
 
+def type_(self, dtype=None, non_blocking=False, **kwargs):
+    """The name of this tensor's type, "torch.FloatTensor", or this tensor as ``dtype``."""
+    if dtype is None:
+        home = "torch.meta" if self.is_meta else "torch"
+        return f"{home}.{_utils.tensor_type_of_dtype(self.dtype)}"
+    return self.to(_utils.dtype_of_tensor_type(dtype), non_blocking=non_blocking)
+
+
+def type_as(self, other):
+    """This tensor with the dtype and device of ``other``."""
+    return self.to(dtype=other.dtype, device=other.device)
+
+
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor with the values of ``data``, copied; dtype and device are this tensor's."""
+    return torch.tensor(
+        data,
+        dtype=self.dtype if dtype is None else dtype,
+        device=self.device if device is None else device,
+        requires_grad=requires_grad,
+    )
+
+
+def new(self, *args, **kwargs):
+    """A tensor of this dtype: of given sizes, or with given values."""
+    from ._legacy_types import legacy_type
+
+    return legacy_type(_utils.tensor_type_of_dtype(self.dtype))(*args, **kwargs)
+
+
+def is_distributed(self):
+    """False."""
+    return False
+
+
+def dim_order(self, *, ambiguity_check=False):
+    """The dimensions from the outermost in memory to the innermost."""
+    return tuple(sorted(range(self.dim()), key=lambda d: -self.stride(d)))
+
+
+def pin_memory(self, device=None):
+    """Raises: only accelerators need memory that does not move."""
+    raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+def apply_(self, callable):
+    """Replaces each element by ``callable`` of it, a Python number."""
+    values = [callable(value) for value in self.detach().reshape(-1).tolist()]
+    return self.copy_(torch.tensor(values, dtype=self.dtype).reshape(self.shape))
+
+
+def map_(self, tensor, callable):
+    """Replaces each element a by ``callable(a, b)``, b from ``tensor``."""
+    pairs = zip(self.detach().reshape(-1).tolist(), tensor.expand_as(self).reshape(-1).tolist())
+    values = [callable(a, b) for a, b in pairs]
+    return self.copy_(torch.tensor(values, dtype=self.dtype).reshape(self.shape))
+
+
 def __reversed__(self):
     """This tensor reversed along dimension 0."""
     return self if self.dim() == 0 else self.flip(0)
@@ -309,7 +367,8 @@ _ALWAYS = (
 _MISSING = (
     backward, storage_type, norm, split, unflatten, unique, unique_consecutive, stft, istft,
     module_load, __reversed__, __contains__, __iter__, register_hook,
-    register_post_accumulate_grad_hook,
+    register_post_accumulate_grad_hook, type_as, new_tensor, new, is_distributed, dim_order,
+    pin_memory, apply_, map_,
 )  # fmt: skip
 
 
@@ -322,6 +381,9 @@ def attach(tensor_type: type) -> None:
             setattr(tensor_type, method.__name__, method)
     if not hasattr(tensor_type, "storage"):
         tensor_type.storage = storage_
+    if not hasattr(tensor_type, "type"):
+        tensor_type.type = type_
+    tensor_type.__torch_function__ = classmethod(overrides.default_torch_function)
     tensor_type.__array_priority__ = 1000  # numpy leaves mixed operators to us
     _utils.register_pickling()
 

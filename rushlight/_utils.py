@@ -149,6 +149,12 @@ def dtype_of_tensor_type(kind):
     return getattr(torch, _TENSOR_TYPES[last])
 
 
+def tensor_type_of_dtype(dtype) -> str:
+    """The name of the tensor type, "FloatTensor" for float32."""
+    name = str(dtype).removeprefix("torch.")
+    return next(kind for kind, of in _TENSOR_TYPES.items() if of == name)
+
+
 def torch_is_ours() -> bool:
     """Whether the module ``torch`` of this process is this package."""
     import sys
