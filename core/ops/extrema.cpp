@@ -264,6 +264,11 @@ const Op<Pair(Tensor, int64_t, bool)> max_dim = define<Pair(Tensor, int64_t, boo
     return selection_backward(grad, dim, indices, sizes, keepdim);
   });
 
+const auto max_other = define<Tensor(Tensor, Tensor)>(
+    "max.other(Tensor self, Tensor other) -> Tensor")
+  .forms(Function | Method | Out)
+  .composite([](const Tensor& self, const Tensor& other) { return Tensor(maximum(self, other)); });
+
 const auto min = define<Tensor(Tensor)>("min(Tensor self) -> Tensor")
   .doc(R"(
     The smallest element; with `dim`, the smallest along it and their first indices; with another
@@ -299,6 +304,11 @@ const Op<Pair(Tensor, int64_t, bool)> min_dim = define<Pair(Tensor, int64_t, boo
         [](const Tensor& grad, Ints sizes, int64_t dim, const Tensor& indices, bool keepdim) {
     return selection_backward(grad, dim, indices, sizes, keepdim);
   });
+
+const auto min_other = define<Tensor(Tensor, Tensor)>(
+    "min.other(Tensor self, Tensor other) -> Tensor")
+  .forms(Function | Method | Out)
+  .composite([](const Tensor& self, const Tensor& other) { return Tensor(minimum(self, other)); });
 
 const Op<Tensor(Tensor, Ints, bool)> amax = define<Tensor(Tensor, Ints, bool)>(
     "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor")

@@ -85,6 +85,15 @@ extern const Op<Tensor(Tensor, std::optional<Ints>, std::optional<Scalar>, bool)
 extern const Op<std::pair<Tensor, Tensor>(Tensor, std::optional<Ints>, std::optional<Scalar>, bool)>
     var_mean, std_mean;
 
+// scan.cpp, sorting.cpp, norms.cpp
+extern const Op<Tensor(Tensor, int64_t, std::optional<DType>)> cumsum, cumprod;
+extern const Op<Tensor(Tensor, int64_t)> logcumsumexp;
+extern const Op<std::pair<Tensor, Tensor>(Tensor, int64_t, bool)> sort;
+extern const Op<std::pair<Tensor, Tensor>(Tensor, int64_t, int64_t, bool, bool)> topk;
+extern const Op<Tensor(Tensor, std::optional<DType>)> prod;
+extern const Op<Tensor(Tensor, Ints, bool)> logsumexp;
+extern const Op<Tensor(Tensor, Scalar, std::optional<Ints>, bool, std::optional<DType>)> vector_norm;
+
 // indexing.cpp
 void index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);
 

@@ -100,5 +100,7 @@ Tensor selection_backward(const Tensor& grad, int64_t dim, const Tensor& indices
 // The gradient of an extreme or median, shared out evenly between the elements equal to it.
 Tensor share_backward(const Tensor& grad, const Tensor& self, const Tensor& result, Ints dim,
                       bool keepdim);
+// scan.cpp: the product of all others along a dimension, right where some are zero.
+Tensor products_of_others(const Tensor& self, int64_t dim);
 
 }  // namespace rl::ops

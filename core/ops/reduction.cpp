@@ -130,6 +130,136 @@ const Op<Tensor(Tensor, MaybeDims, bool, MaybeDType)> mean_dim =
 
 namespace {
 
+// A copy with zeros for NaN.
+Tensor without_nan(const Tensor& self) {
+  const Tensor r = empty_strided(self.sizes(), dense_strides_like(self), self.dtype());
+  copy_data(r, self);
+  dispatch(r.dtype(), [&](auto* none) {
+    using T = pointee<decltype(none)>;
+    T* const v = r.ptr<T>();
+    for (int64_t i = 0; i < r.numel(); ++i) {
+      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+        if (to_float(v[i]) != to_float(v[i])) v[i].bits = 0;
+      } else {
+        if (v[i] != v[i]) v[i] = 0;
+      }
+    }
+  });
+  return r;
+}
+
+}  // namespace
+
+const Op<Tensor(Tensor, MaybeDims, bool, MaybeDType)> nansum =
+    define<Tensor(Tensor, MaybeDims, bool, MaybeDType)>(
+    "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)"
+    " -> Tensor")
+  .doc(R"(
+    The sum of what is not NaN: of all elements, or over the dimensions named.
+
+    >>> torch.nansum(torch.tensor([1., float('nan'), 2.]))
+    tensor(3.)
+  )")
+  .forms(Function | Method | Out)
+  .infer([](Infer& r, const Tensor& self, MaybeDims dim, bool keepdim, MaybeDType dtype) {
+    check(!self.is_complex(), "nansum on CPU does not support complex inputs");
+    r.result(reduced_sizes(self.sizes(), reduced_mask(dim, self.dim()), keepdim),
+             sum_dtype(self, dtype), self.device());
+  })
+  .kernel([](Tensor& result, const Tensor& self, MaybeDims dim, bool, MaybeDType) {
+    sum_into(result, self.is_floating() ? without_nan(self) : self, reduced_mask(dim, self.dim()));
+  })
+  .grad("self", "grad, self, dim, keepdim",
+        [](const Tensor& grad, const Tensor& self, MaybeDims dim, bool keepdim) {
+    const uint64_t mask = reduced_mask(dim, self.dim());
+    const Tensor whole = expand(spread(to_dtype(grad, self.dtype()), self.sizes(), mask, keepdim),
+                                self.sizes());
+    return whole * logical_not(isnan(self));
+  });
+
+const auto nanmean = define<Tensor(Tensor, MaybeDims, bool, MaybeDType)>(
+    "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)"
+    " -> Tensor")
+  .doc(R"(
+    The mean of what is not NaN: of all elements, or over the dimensions named.
+
+    >>> torch.nanmean(torch.tensor([1., float('nan'), 2.]))
+    tensor(1.5000)
+  )")
+  .forms(Function | Method | Out)
+  .composite([](const Tensor& self, MaybeDims dim, bool keepdim, MaybeDType dtype) {
+    check(is_differentiable(self.dtype()), "nanmean(): expected input to have floating point or "
+          "complex dtype but got ", type_name_of(self.dtype()));
+    const Tensor total = nansum(self, dim, keepdim, dtype);
+    return total / sum_dim(logical_not(isnan(detached(self))), dim, keepdim);
+  });
+
+namespace {
+
+void product_into(const Tensor& out, const Tensor& self, uint64_t mask) {
+  fold_into(out, as_summed(self, out.dtype()), mask, Fold::Prod);
+}
+
+// Whether a division by each element is possible.
+bool lacks_zeros(const Tensor& self) {
+  if (self.is_meta()) return true;
+  const Tensor count = empty({}, DType::Int64);
+  fold_into(count, self, kAllDims, Fold::CountNonzero);
+  return *count.ptr<int64_t>() == self.numel();
+}
+
+}  // namespace
+
+const Op<Tensor(Tensor, MaybeDType)> prod = define<Tensor(Tensor, MaybeDType)>(
+    "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor")
+  .doc(R"(
+    The product of all elements, or along a dimension. Integers are multiplied as int64.
+
+    >>> torch.prod(torch.tensor([2, 3, 4]))
+    tensor(24)
+  )")
+  .forms(Function | Method)
+  .autocast(Autocast::Float)
+  .infer([](Infer& r, const Tensor& self, MaybeDType dtype) {
+    r.result({}, sum_dtype(self, dtype), self.device());
+  })
+  .kernel([](Tensor& result, const Tensor& self, MaybeDType) {
+    product_into(result, self, kAllDims);
+  })
+  .grad("self", "grad, self, result",
+        [](const Tensor& grad, const Tensor& self, const Tensor& result) {
+    if (self.dim() == 0) return grad;
+    if (lacks_zeros(detached(self))) return grad * rl::conj(result / self);
+    const Tensor others = products_of_others(reshape(self, Ints{-1}), 0);
+    return grad * rl::conj(reshape(others, self.sizes()));
+  });
+
+const auto prod_dim = define<Tensor(Tensor, int64_t, bool, MaybeDType)>(
+    "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+  .node("ProdBackward1")
+  .forms(Function | Method | Out)
+  .autocast(Autocast::Float)
+  .infer([](Infer& r, const Tensor& self, int64_t dim, bool keepdim, MaybeDType dtype) {
+    r.result(reduced_sizes(self.sizes(), reduced_mask(dim, self.dim()), keepdim),
+             sum_dtype(self, dtype), self.device());
+  })
+  .kernel([](Tensor& result, const Tensor& self, int64_t dim, bool, MaybeDType) {
+    product_into(result, self, reduced_mask(dim, self.dim()));
+  })
+  .grad("self", "grad, self, result, dim, keepdim",
+        [](const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim,
+           bool keepdim) {
+    if (self.dim() == 0) return grad;
+    const uint64_t mask = reduced_mask(dim, self.dim());
+    const Tensor whole = spread(grad, self.sizes(), mask, keepdim);
+    if (lacks_zeros(detached(self))) {
+      return whole * rl::conj(spread(result, self.sizes(), mask, keepdim) / self);
+    }
+    return whole * rl::conj(products_of_others(self, wrap_dim(dim, self.dim())));
+  });
+
+namespace {
+
 // any, all: uint8 stays uint8, all else gives bool.
 DType truth_dtype(const Tensor& self) {
   return self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool;

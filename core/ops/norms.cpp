@@ -1,0 +1,424 @@
+// Norms, distances and the logarithm of a sum of exponentials.
+#include <cmath>
+
+#include "ops/elementwise.h"
+#include "ops/promotion.h"
+#include "ops/reduce.h"
+
+namespace rl::ops {
+namespace {
+
+using MaybeScalar = std::optional<Scalar>;
+using Text = std::string_view;
+
+std::string order_text(double p) {
+  return std::isinf(p) ? p > 0 ? "inf" : "-inf" : text(p);
+}
+
+DType norm_dtype(const char* name, const Tensor& self, MaybeDType dtype) {
+  check(is_differentiable(self.dtype()), name, ": Expected a floating point or complex tensor as "
+        "input. Got ", type_name_of(self.dtype()));
+  if (!dtype) return self.dtype();
+  check(is_differentiable(*dtype), name, ": dtype should be floating point or complex, but got ",
+        type_name_of(*dtype));
+  check(is_complex(*dtype) == self.is_complex(), name, ": dtype should be ",
+        self.is_complex() ? "complex" : "real", " for ", self.is_complex() ? "complex" : "real",
+        " inputs, but got ", type_name_of(*dtype));
+  check(promote(self.dtype(), *dtype) == *dtype, name, ": the dtype of the input (",
+        type_name_of(self.dtype()), ") should be convertible without narrowing to the specified "
+        "dtype (", type_name_of(*dtype), ")");
+  return *dtype;
+}
+
+void infer_vector_norm(Infer& r, const Tensor& self, double p, const MaybeDims& dim, bool keepdim,
+                       MaybeDType dtype) {
+  const DType t = norm_dtype("linalg.vector_norm", self, dtype);
+  const uint64_t mask = reduced_mask(dim, self.dim());
+  if (self.numel() == 0 && (p < 0 || std::isinf(p))) {
+    check(dim && !dim->empty(), "linalg.vector_norm cannot compute the ", order_text(p), " norm on "
+          "an empty tensor because the operation does not have an identity");
+    for (int64_t d : *dim) {
+      const int64_t w = wrap_dim(d, self.dim());
+      check(self.sizes()[w] != 0, "linalg.vector_norm cannot compute the ", order_text(p),
+            " norm on the dimension ", w, "because this dimension is empty and the operation does "
+            "not have an identity");
+    }
+  }
+  r.result(reduced_sizes(self.sizes(), mask, keepdim), real_of(t), self.device());
+}
+
+Tensor magnitudes(const Tensor& self) {
+  const Tensor r = empty(self.sizes(), real_of(self.dtype()));
+  StridedLoop over(self.sizes());
+  over.add(r);
+  over.add(self);
+  over.prepare();
+  over.run([&](char* const* p, const int64_t* s, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      if (self.dtype() == DType::ComplexFloat) {
+        *reinterpret_cast<float*>(p[0] + i * s[0]) =
+            std::abs(*reinterpret_cast<const std::complex<float>*>(p[1] + i * s[1]));
+      } else {
+        *reinterpret_cast<double*>(p[0] + i * s[0]) =
+            std::abs(*reinterpret_cast<const std::complex<double>*>(p[1] + i * s[1]));
+      }
+    }
+  });
+  return r;
+}
+
+void finish_root(DType accumulator, char* data, int64_t n, double p) {
+  const auto run = [&](auto* v) {
+    using T = pointee<decltype(v)>;
+    for (int64_t i = 0; i < n; ++i) v[i] = p == 2 ? std::sqrt(v[i]) : std::pow(v[i], T(1 / p));
+  };
+  if (accumulator == DType::Float) run(reinterpret_cast<float*>(data));
+  else run(reinterpret_cast<double*>(data));
+}
+
+void norm_into(const Tensor& out, const Tensor& self, double p, uint64_t mask) {
+  Tensor in = self.is_complex() ? magnitudes(self) : self;
+  if (compute_of(in.dtype()) != compute_of(out.dtype())) {
+    const Tensor wide = empty_strided(in.sizes(), dense_strides_like(in), out.dtype());
+    copy_data(wide, in);
+    in = wide;
+  }
+  if (p == 2) return fold_into(out, in, mask, Fold::SumSquares, 0, finish_root, 2);
+  if (p == 1) return fold_into(out, in, mask, Fold::SumAbs);
+  if (p == 0) return fold_into(out, in, mask, Fold::CountNonzero);
+  if (std::isinf(p)) return fold_into(out, in, mask, p > 0 ? Fold::MaxAbs : Fold::MinAbs);
+  fold_into(out, in, mask, Fold::SumPowers, p, finish_root, p);
+}
+
+// The gradient of a p-norm (the formulas of PyTorch's norm_backward); where the norm is zero, so
+// is the gradient.
+Tensor norm_backward(const Tensor& grad_out, const Tensor& self, double p, const Tensor& norm_out,
+                     uint64_t mask, bool keepdim) {
+  const Tensor norm = spread(norm_out, self.sizes(), mask, keepdim);
+  const Tensor grad = spread(grad_out, self.sizes(), mask, keepdim);
+  const auto unless_zero = [&](const Tensor& t) { return zero_where(eq(norm, Scalar(0)), t); };
+  if (p == 0) return zeros_like(self);
+  if (p == 1) return sgn(self) * grad;
+  if (p == 2) return grad * unless_zero(self / norm);
+  if (std::isinf(p)) {
+    const Tensor size = abs(self);
+    const Tensor most = logical_or(eq(size, norm), isnan(size));
+    Dims dims;
+    for (int64_t d = 0; d < self.dim(); ++d)
+      if (mask >> d & 1) dims.push_back(d);
+    return sgn(self) * (grad / sum_dim(most, Ints(dims), true) * most);
+  }
+  if (p < 1) {
+    const Tensor slope = sgn(self) * zero_where(eq(self, Scalar(0)), pow_number(abs(self), p - 1));
+    return slope * grad * pow_number(norm, 1 - p);
+  }
+  const Tensor slope = p < 2 ? sgn(self) * pow_number(abs(self), p - 1)
+                             : self * pow_number(abs(self), p - 2);
+  return slope * unless_zero(grad / pow_number(norm, p - 1));
+}
+
+}  // namespace
+
+const Op<Tensor(Tensor, Scalar, MaybeDims, bool, MaybeDType)> vector_norm =
+    define<Tensor(Tensor, Scalar, MaybeDims, bool, MaybeDType)>(
+    "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *,"
+    " ScalarType? dtype=None) -> Tensor")
+  .doc(R"(
+    The p-norm over the dimensions named, of order `ord`: 0 counts what is not zero, infinity takes
+    the largest magnitude.
+
+    >>> torch.linalg.vector_norm(torch.tensor([3., 4.]))
+    tensor(5.)
+  )")
+  .forms(Linalg | Out)
+  .autocast(Autocast::Float)
+  .infer([](Infer& r, const Tensor& self, const Scalar& ord, MaybeDims dim, bool keepdim,
+            MaybeDType dtype) {
+    infer_vector_norm(r, self, ord.to_double(), dim, keepdim, dtype);
+  })
+  .kernel([](Tensor& result, const Tensor& self, const Scalar& ord, MaybeDims dim, bool,
+             MaybeDType) {
+    norm_into(result, self, ord.to_double(), reduced_mask(dim, self.dim()));
+  })
+  .grad("self", "grad, self, ord, result, dim, keepdim",
+        [](const Tensor& grad, const Tensor& self, const Scalar& ord, const Tensor& result,
+           MaybeDims dim, bool keepdim) {
+    return norm_backward(grad, self, ord.to_double(), result, reduced_mask(dim, self.dim()),
+                         keepdim);
+  });
+
+namespace {
+
+void check_matrix(const char* name, const Tensor& self, Ints dim) {
+  check(is_differentiable(self.dtype()), name, ": Expected a floating point or complex tensor as "
+        "input. Got ", type_name_of(self.dtype()));
+  check(self.dim() >= 2, name, ": The input tensor A must have at least 2 dimensions.");
+  check(dim.size() == 2, name, ": dim must be a 2-tuple. Got ", dim);
+  const int64_t a = wrap_dim(dim[0], self.dim()), b = wrap_dim(dim[1], self.dim());
+  check(a != b, name, ": dims must be different. Got (", dim[0], ", ", dim[1], ")");
+}
+
+// 1 and infinity: the largest sum of magnitudes along one dimension over the other.
+Tensor sums_norm(const Tensor& self, double p, Ints dim, bool keepdim, MaybeDType dtype) {
+  int64_t summed = wrap_dim(dim[0], self.dim()), picked = wrap_dim(dim[1], self.dim());
+  if (std::isinf(p)) std::swap(summed, picked);
+  const Tensor sums = vector_norm(self, 1, Ints{summed}, keepdim, dtype);
+  const int64_t at = !keepdim && picked > summed ? picked - 1 : picked;
+  return p > 0 ? amax(sums, Ints{at}, keepdim) : amin(sums, Ints{at}, keepdim);
+}
+
+Tensor matrix_norm_of(const Tensor& self, const Scalar& ord, Ints dim, bool keepdim,
+                      MaybeDType dtype) {
+  check_matrix("linalg.matrix_norm", self, dim);
+  const double p = ord.to_double(), size = std::abs(p);
+  check(size == 2 || size == 1 || std::isinf(size), "linalg.matrix_norm: Order ", ord.is_int() ?
+        text(ord.to_int()) : text(p), " not supported.");
+  check(size != 2, ErrorKind::NotImplemented, "linalg.matrix_norm: the order 2 needs singular "
+        "values, which are not there");
+  return sums_norm(self, p, dim, keepdim, dtype);
+}
+Tensor matrix_norm_of(const Tensor& self, Text ord, Ints dim, bool keepdim, MaybeDType dtype) {
+  check_matrix("linalg.matrix_norm", self, dim);
+  check(ord == "fro" || ord == "nuc", "linalg.matrix_norm: Order ", std::string(ord),
+        " not supported.");
+  check(ord == "fro", ErrorKind::NotImplemented, "linalg.matrix_norm: the nuclear norm needs "
+        "singular values, which are not there");
+  return vector_norm(self, 2, dim, keepdim, dtype);
+}
+
+}  // namespace
+
+const auto matrix_norm = define<Tensor(Tensor, Scalar, Ints, bool, MaybeDType)>(
+    "linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *,"
+    " ScalarType? dtype=None) -> Tensor")
+  .forms(Linalg | Out)
+  .composite([](const Tensor& self, const Scalar& ord, Ints dim, bool keepdim, MaybeDType dtype) {
+    return matrix_norm_of(self, ord, dim, keepdim, dtype);
+  });
+
+const auto matrix_norm_named = define<Tensor(Tensor, Text, Ints, bool, MaybeDType)>(
+    "linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2,-1], bool keepdim=False,"
+    " *, ScalarType? dtype=None) -> Tensor")
+  .doc(R"(
+    The norm of matrices, by default Frobenius': the root of the sum of squares.
+
+    >>> torch.linalg.matrix_norm(torch.ones(2, 2))
+    tensor(2.)
+  )")
+  .forms(Linalg | Out)
+  .composite([](const Tensor& self, Text ord, Ints dim, bool keepdim, MaybeDType dtype) {
+    return matrix_norm_of(self, ord, dim, keepdim, dtype);
+  });
+
+namespace {
+
+// The two dimensions of a matrix that linalg.norm means.
+Dims matrix_dims(const Tensor& self, const MaybeDims& dim, bool ordered) {
+  if (dim) return Dims(*dim);
+  check(!ordered || self.dim() <= 2, "linalg.norm: If dim is not specified but ord is, the input "
+        "must be 1D or 2D. Got ", self.dim(), "D.");
+  return self.dim() == 2 ? Dims{0, 1} : Dims{0};
+}
+
+}  // namespace
+
+const auto linalg_norm = define<Tensor(Tensor, MaybeScalar, MaybeDims, bool, MaybeDType)>(
+    "linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *,"
+    " ScalarType? dtype=None) -> Tensor")
+  .doc(R"(
+    The norm of a vector or a matrix, as `dim` names one dimension or two.
+
+    >>> torch.linalg.norm(torch.tensor([3., 4.]))
+    tensor(5.)
+  )")
+  .forms(Linalg | Out)
+  .composite([](const Tensor& self, const MaybeScalar& ord, MaybeDims dim, bool keepdim,
+                MaybeDType dtype) {
+    check(!dim || dim->size() == 1 || dim->size() == 2,
+          "linalg.norm: If dim is specified, it must be of length 1 or 2. Got ", dim.value_or(Ints()));
+    if (!ord) return Tensor(vector_norm(self, 2, dim, keepdim, dtype));
+    const Dims dims = matrix_dims(self, dim, true);
+    if (dims.size() == 2) return matrix_norm_of(self, *ord, dims, keepdim, dtype);
+    return Tensor(vector_norm(self, *ord, dims, keepdim, dtype));
+  });
+
+const auto linalg_norm_named = define<Tensor(Tensor, Text, MaybeDims, bool, MaybeDType)>(
+    "linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *,"
+    " ScalarType? dtype=None) -> Tensor")
+  .forms(Linalg | Out)
+  .composite([](const Tensor& self, Text ord, MaybeDims dim, bool keepdim, MaybeDType dtype) {
+    check(!dim || dim->size() == 1 || dim->size() == 2,
+          "linalg.norm: If dim is specified, it must be of length 1 or 2. Got ", dim.value_or(Ints()));
+    return matrix_norm_of(self, ord, dim ? Dims(*dim) : Dims{0, 1}, keepdim, dtype);
+  });
+
+const auto frobenius_norm = define<Tensor(Tensor, Ints, bool)>(
+    "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
+  .doc(R"(
+    The root of the sum of squared magnitudes over the dimensions named.
+
+    >>> torch.frobenius_norm(torch.tensor([[3., 4.]]), 1)
+    tensor([5.])
+  )")
+  .forms(Function | Out)
+  .composite([](const Tensor& self, Ints dim, bool keepdim) {
+    check(dim.size() <= 2, "Expected at most 2 dimensions, but got ", int64_t(dim.size()),
+          " dimensions instead.");
+    return Tensor(vector_norm(self, 2, dim, keepdim));
+  });
+
+const auto dist = define<Tensor(Tensor, Tensor, Scalar)>(
+    "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor")
+  .doc(R"(
+    The p-norm of the difference of two tensors.
+
+    >>> torch.dist(torch.tensor([3., 0.]), torch.tensor([0., 4.]))
+    tensor(5.)
+  )")
+  .forms(Function | Method)
+  .produce([](const Tensor& self, const Tensor& other, const Scalar& p) {
+    NoGrad quiet;
+    return Tensor(vector_norm(self - other, p));
+  })
+  .grad("self", "grad, self, other, p, result",
+        [](const Tensor& grad, const Tensor& self, const Tensor& other, const Scalar& p,
+           const Tensor& result) {
+    return norm_backward(grad, self - other, p.to_double(), result, kAllDims, false);
+  })
+  .grad("other", "grad, self, other, p, result",
+        [](const Tensor& grad, const Tensor& self, const Tensor& other, const Scalar& p,
+           const Tensor& result) {
+    return -norm_backward(grad, self - other, p.to_double(), result, kAllDims, false);
+  });
+
+namespace {
+
+Dims all_but(int64_t dim, int64_t rank) {
+  Dims r;
+  for (int64_t d = 0; d < rank; ++d)
+    if (d != wrap_dim(dim, rank)) r.push_back(d);
+  return r;
+}
+constexpr double kRenormGuard = 1e-7;  // PyTorch's, against division by nothing
+
+}  // namespace
+
+const auto renorm = define<Tensor(Tensor, Scalar, int64_t, Scalar)>(
+    "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor")
+  .doc(R"(
+    Slices along a dimension, those whose p-norm is above `maxnorm` scaled down to it.
+
+    >>> torch.renorm(torch.tensor([[3., 4.], [0., 1.]]), 2, 0, 1)
+    tensor([[0.6000, 0.8000],
+            [0.0000, 1.0000]])
+  )")
+  .forms(Function | Method | Inplace | Out)
+  .produce([](const Tensor& self, const Scalar& p, int64_t dim, const Scalar& most) {
+    check(!p.is_complex(), "renorm: p must be real-valued");
+    check(p.to_double() > 0, "renorm: non-positive-norm not supported");
+    check(!most.is_complex(), "renorm: maxnorm must be real-valued");
+    check(most.to_double() >= 0, "renorm: expected maxnorm to be >= 0 but got ", most.to_double());
+    check(self.dim() > 1, "renorm: input needs at least 2 dimensions, got ", self.dim(),
+          " dimensions");
+    NoGrad quiet;
+    const Tensor norm = vector_norm(self, p, all_but(dim, self.dim()), true);
+    const Tensor bound = reciprocal(norm + Scalar(kRenormGuard)) * most;
+    return Tensor(self * where(gt(norm, most), bound, Scalar(1)));
+  })
+  .grad("self", "grad, self, p, dim, maxnorm",
+        [](const Tensor& grad, const Tensor& self, const Scalar& p, int64_t dim,
+           const Scalar& most) {
+    const Dims dims = all_but(dim, self.dim());
+    const Tensor norm = vector_norm(self, p, dims, true);
+    Tensor reached = sum_dim(rl::conj(self) * grad, Ints(dims), true);
+    if (reached.is_complex()) reached = real(reached);
+    const Tensor slope = norm_backward(reached, self, p.to_double(), norm,
+                                       reduced_mask(Ints(dims), self.dim()), true);
+    const Tensor inverse = reciprocal(norm + Scalar(kRenormGuard));
+    const Tensor scaled = inverse * most * (grad - inverse * slope);
+    return Tensor(where(gt(norm, most), scaled, grad));
+  });
+
+namespace {
+
+template <class T> void logsumexp_rows(T* out, const Tensor& rows, int64_t begin, int64_t end) {
+  const int64_t n = rows.sizes().back(), item = rows.element_size();
+  for (int64_t i = begin; i < end; ++i) {
+    const char* row = rows.data() + i * n * item;
+    T most = -std::numeric_limits<T>::infinity(), total = 0;
+    kernels::fold_rows(Fold::Max, rows.dtype(), reinterpret_cast<char*>(&most), row, 1, 0, n, item);
+    const T shift = std::isinf(most) ? 0 : most;
+    kernels::fold_rows(Fold::SumExp, rows.dtype(), reinterpret_cast<char*>(&total), row, 1, 0, n,
+                       item, double(shift));
+    out[i] = std::log(total) + shift;
+  }
+}
+template <class T>
+void logsumexp_rows(std::complex<T>* out, const Tensor& rows, int64_t begin, int64_t end) {
+  const int64_t n = rows.sizes().back();
+  for (int64_t i = begin; i < end; ++i) {
+    const std::complex<T>* row = rows.ptr<std::complex<T>>() + i * n;
+    T most = -std::numeric_limits<T>::infinity();
+    for (int64_t k = 0; k < n; ++k) most = std::max(most, row[k].real());
+    const T shift = std::isinf(most) ? 0 : most;
+    std::complex<T> total = 0;
+    for (int64_t k = 0; k < n; ++k) total += std::exp(row[k] - shift);
+    out[i] = std::log(total) + shift;
+  }
+}
+void logsumexp_into(const Tensor& out, const Tensor& self, uint64_t mask) {
+  const DType t = compute_of(out.dtype());
+  Tensor in = self;
+  if (compute_of(self.dtype()) != t) {
+    in = empty(self.sizes(), t);
+    copy_data(in, self);
+  }
+  const Tensor rows = rows_of(in, mask), sums = out.dtype() == t ? out : empty(out.sizes(), t);
+  const int64_t n = std::max<int64_t>(rows.sizes().back(), 1);
+  dispatch(t, [&](auto* none) {
+    using T = pointee<decltype(none)>;
+    if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, std::complex<float>> ||
+                  std::is_same_v<T, std::complex<double>>) {
+      parallel_for(0, out.numel(), std::max<int64_t>(StridedLoop::kGrain / n / 4, 1),
+                   [&](int64_t begin, int64_t end) {
+        logsumexp_rows(sums.ptr<T>(), rows, begin, end);
+      });
+    }
+  });
+  if (!sums.same(out)) copy_data(out, sums);
+}
+
+}  // namespace
+
+const Op<Tensor(Tensor, Ints, bool)> logsumexp = define<Tensor(Tensor, Ints, bool)>(
+    "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
+  .doc(R"(
+    The logarithm of the sum of exponentials over the dimensions named, without overflow.
+
+    >>> torch.logsumexp(torch.zeros(2), 0)
+    tensor(0.6931)
+  )")
+  .forms(Function | Method | Out)
+  .infer([](Infer& r, const Tensor& self, Ints dim, bool keepdim) {
+    r.result(reduced_sizes(self.sizes(), reduced_mask(dim, self.dim()), keepdim),
+             is_differentiable(self.dtype()) ? self.dtype() : default_dtype(), self.device());
+  })
+  .kernel([](Tensor& result, const Tensor& self, Ints dim, bool) {
+    logsumexp_into(result, self, reduced_mask(dim, self.dim()));
+  })
+  .grad("self", "grad, self, result, dim, keepdim",
+        [](const Tensor& grad, const Tensor& self, const Tensor& result, Ints dim, bool keepdim) {
+    const uint64_t mask = reduced_mask(dim, self.dim());
+    const Tensor total = spread(result, self.sizes(), mask, keepdim);
+    return spread(grad, self.sizes(), mask, keepdim) * rl::conj(exp(self - total));
+  });
+
+const auto special_logsumexp = define<Tensor(Tensor, Ints, bool)>(
+    "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
+  .doc("The logarithm of the sum of exponentials: torch.logsumexp.")
+  .forms(Special | Out)
+  .composite([](const Tensor& self, Ints dim, bool keepdim) {
+    return Tensor(logsumexp(self, dim, keepdim));
+  });
+
+}  // namespace rl::ops
