@@ -2,6 +2,7 @@
 #include "kernels/normalization.h"
 
 #include "ops/dense.h"
+#include "ops/norm_gradients.h"
 
 namespace rl::ops {
 namespace {
@@ -125,44 +126,32 @@ const auto native_layer_norm = define<Three(Tensor, Ints, Tensor, Tensor, double
     return made;
   });
 
-namespace {
-
-// Second derivatives, with h = (x - mean) rstd and m() the mean over a row:
 // dx = rstd (gw - m(gw) - h m(gw h)), gw = grad weight; dweight = sum(grad h); dbias = sum(grad).
-Three layer_norm_double(const Tensor& ddx, const Tensor& ddw, const Tensor& ddb, const Tensor& grad,
-                        const Tensor& input, const Tensor& weight, Ints shape, const Tensor& mean,
-                        const Tensor& rstd, Needs needs) {
-  const Dims dims = last_dims(shape.size());
-  const int64_t n = Rows(input, shape).n;
+SecondGradients norm_second_gradients(const Tensor& ddx, const Tensor& ddw, const Tensor& ddb,
+                                      const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                      const Tensor& mean, const Tensor& rstd, const Dims& dims,
+                                      int64_t n) {
   const auto m = [&](const Tensor& t) { return mean_over(t, dims, n); };
-  const Tensor h = (input - mean) * rstd;
-  const Tensor gw = weight ? Tensor(grad * weight) : grad;
-  Tensor for_grad, for_input, for_weight;
-  const auto sum_into = [](Tensor& total, const Tensor& t) { total = total ? Tensor(total + t) : t; };
-  // Through h alone: the gradient of h maps to that of x by the same projection.
+  const auto sum_into = [](Tensor& to, const Tensor& t) { to = to ? Tensor(to + t) : t; };
+  const Tensor h = (input - mean) * rstd, gw = weight ? Tensor(grad * weight) : grad;
+  SecondGradients made;
   Tensor for_h;
   if (ddx) {
-    const Tensor u = ddx * rstd;
-    const Tensor projected = u - m(u) - h * m(u * h);
-    sum_into(for_grad, weight ? Tensor(projected * weight) : projected);
-    if (weight) sum_into(for_weight, projected * grad);
+    const Tensor u = ddx * rstd, projected = u - m(u) - h * m(u * h);
+    sum_into(made.grad, weight ? Tensor(projected * weight) : projected);
+    if (weight) sum_into(made.weight, projected * grad);
     sum_into(for_h, -(u * m(gw * h) + gw * m(u * h)));
-    if (needs[1]) {
-      // rstd stands in front of dx: d rstd / dx = -rstd^2 h / n.
-      const Tensor dx = gw - m(gw) - h * m(gw * h);
-      sum_into(for_input, -(h * rstd * rstd * m(ddx * dx)));
-    }
+    // rstd stands in front of dx, and d rstd / dx = -rstd^2 h / n.
+    sum_into(made.input, -(h * rstd * rstd * m(ddx * (gw - m(gw) - h * m(gw * h)))));
   }
   if (ddw) {
-    sum_into(for_grad, ddw * h);
+    sum_into(made.grad, ddw * h);
     sum_into(for_h, ddw * grad);
   }
-  if (ddb) sum_into(for_grad, expand(ddb, grad.sizes()));
-  if (needs[1] && for_h) sum_into(for_input, rstd * (for_h - m(for_h) - h * m(for_h * h)));
-  return {for_grad, for_input, for_weight};
+  if (ddb) sum_into(made.grad, expand(ddb, grad.sizes()));
+  if (for_h) sum_into(made.input, rstd * (for_h - m(for_h) - h * m(for_h * h)));
+  return made;
 }
-
-}  // namespace
 
 const Op<Three(Tensor, Tensor, Ints, Tensor, Tensor, Tensor, Tensor, int64_t)>
     native_layer_norm_backward =
@@ -194,11 +183,14 @@ const Op<Three(Tensor, Tensor, Ints, Tensor, Tensor, Tensor, Tensor, int64_t)>
   })
   .grad("grad_out, input, weight",
         "grad.grad_input, grad.grad_weight, grad.grad_bias, grad_out, input, weight, "
-        "normalized_shape, mean, rstd, needs",
+        "normalized_shape, mean, rstd",
         [](const Tensor& ddx, const Tensor& ddw, const Tensor& ddb, const Tensor& grad,
            const Tensor& input, const Tensor& weight, Ints shape, const Tensor& mean,
-           const Tensor& rstd, Needs needs) {
-    return layer_norm_double(ddx, ddw, ddb, grad, input, weight, shape, mean, rstd, needs);
+           const Tensor& rstd) {
+    const SecondGradients made =
+        norm_second_gradients(ddx, ddw, ddb, grad, input, weight, mean, rstd,
+                              last_dims(shape.size()), Rows(input, shape).n);
+    return Three(made.grad, made.input, made.weight);
   });
 
 const auto layer_norm = define<Tensor(Tensor, Ints, Tensor, Tensor, double, bool)>(

@@ -1,0 +1,378 @@
+// Batch, group and instance normalisation, and their gradients.
+#include <cmath>
+
+#include "kernels/normalization.h"
+#include "ops/dense.h"
+#include "ops/norm_gradients.h"
+
+namespace rl::ops {
+namespace {
+
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+
+// The input as [batch, channels, area].
+struct Planes {
+  int64_t batch, channels, area = 1;
+  explicit Planes(const Tensor& t) : batch(t->sizes[0]), channels(t->sizes[1]) {
+    for (int64_t d = 2; d < t.dim(); ++d) area *= t->sizes[d];
+  }
+};
+
+DType parameter_dtype(const Tensor& input, std::initializer_list<const Tensor*> parameters) {
+  for (const Tensor* p : parameters)
+    if (*p) return p->dtype();
+  return input.dtype();
+}
+
+void check_parameter(const Tensor& p, const char* name, int64_t channels) {
+  check(!p || p.numel() == channels, name, " should contain ", channels, " elements not ",
+        p ? p.numel() : 0);
+}
+
+void check_floating(const Tensor& input, const char* kernel) {
+  check(input.is_floating() || input.is_meta(), ErrorKind::NotImplemented, "\"", kernel,
+        "\" not implemented for '", type_name_of(input.dtype()), "'");
+}
+
+void check_mixed(const Tensor& input, std::initializer_list<const Tensor*> parameters) {
+  for (const Tensor* p : parameters) {
+    if (!*p || p->dtype() == input.dtype()) continue;
+    check(is_half(input.dtype()) && p->dtype() == DType::Float,
+          "mixed dtype (CPU): expect parameter to have scalar type of Float");
+  }
+}
+
+// One value per channel, laid along dimension 1.
+Tensor along_channels(const Tensor& t, int64_t dim) {
+  if (!t) return t;
+  Dims shape(size_t(dim), 1);
+  shape[1] = t.numel();
+  return view(t, Ints(shape));
+}
+
+Dims all_but_channels(int64_t dim) {
+  Dims dims;
+  for (int64_t d = 0; d < dim; ++d)
+    if (d != 1) dims.push_back(d);
+  return dims;
+}
+
+// 1 / sqrt(variance + eps), without a graph: running statistics need no gradient.
+Tensor inverse_root(const Tensor& variance, double eps) {
+  const Tensor wide = empty(variance.sizes(), DType::Double);
+  copy_data(wide, variance);
+  for (int64_t i = 0; i < wide.numel(); ++i) {
+    double& v = wide.ptr<double>()[i];
+    v = 1 / std::sqrt(v + eps);
+  }
+  return wide;
+}
+
+Tensor per_channel(const Tensor& t, int64_t channels) {
+  if (!t) return t;
+  return reshape(sum_dim(t, Ints(all_but_channels(t.dim())), false), Dims{channels});
+}
+
+}  // namespace
+
+const auto batch_norm_backward =
+    define<Three(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, bool, double, int64_t)>(
+    "_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
+    "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, "
+    "int output_mask) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)")
+  .doc("The gradients of batch normalisation, those that a mask names.")
+  .node("NativeBatchNormBackwardBackward0")
+  .forms(Hidden)
+  .produce([](const Tensor& grad, const Tensor& input, const Tensor& weight,
+              const Tensor& running_mean, const Tensor& running_var, const Tensor& mean,
+              const Tensor& invstd, bool train, double eps, int64_t mask) {
+    Three made;
+    auto& [dx, dw, db] = made;
+    const Planes s(input);
+    const DType p = parameter_dtype(input, {&weight, &running_mean});
+    if (mask & 1) dx = empty_strided(input.sizes(), dense_strides_like(input), input.dtype());
+    if (mask & 2) dw = empty({s.channels}, p);
+    if (mask & 4) db = empty({s.channels}, p);
+    const Tensor plain = !dx || dx.is_contiguous() ? dx : empty(input.sizes(), input.dtype());
+    const Tensor g = dense(grad), x = dense(input), gamma = dense(weight);
+    kernels::batch_norm_backward(
+        x.dtype(), p, g.data(), x.data(), data_or_null(gamma), data_or_null(running_mean),
+        data_or_null(running_var), train ? mean.data() : nullptr, train ? invstd.data() : nullptr,
+        data_or_null(plain), data_or_null(dw), data_or_null(db), s.batch, s.channels, s.area,
+        train, eps);
+    if (dx && !dx.same(plain)) copy_data(dx, plain);
+    return made;
+  })
+  .grad("grad_out, input, weight",
+        "grad.grad_input, grad.grad_weight, grad.grad_bias, grad_out, input, weight, "
+        "running_mean, running_var, save_mean, save_invstd, train, eps",
+        [](const Tensor& ddx, const Tensor& ddw, const Tensor& ddb, const Tensor& grad,
+           const Tensor& input, const Tensor& weight, const Tensor& running_mean,
+           const Tensor& running_var, const Tensor& mean, const Tensor& invstd, bool train,
+           double eps) {
+    const int64_t dim = input.dim(), channels = input->sizes[1];
+    const Dims dims = all_but_channels(dim);
+    const Tensor w = along_channels(weight, dim);
+    const Tensor dw = along_channels(ddw, dim), db = along_channels(ddb, dim);
+    if (train) {
+      // The saved statistics hold no history: the formula itself goes through them.
+      const SecondGradients made = norm_second_gradients(
+          ddx, dw, db, grad, input, w, along_channels(mean, dim), along_channels(invstd, dim), dims,
+          input.numel() / std::max<int64_t>(channels, 1));
+      return Three(made.grad, made.input, per_channel(made.weight, channels));
+    }
+    const Tensor rstd = along_channels(to_dtype(inverse_root(running_var, eps), grad.dtype()), dim);
+    const Tensor h = (input - along_channels(running_mean, dim)) * rstd;
+    const auto sum_into = [](Tensor& to, const Tensor& t) { to = to ? Tensor(to + t) : t; };
+    SecondGradients made;
+    if (ddx) {
+      sum_into(made.grad, ddx * rstd * (w ? w : Tensor(full({}, 1, grad.dtype()))));
+      sum_into(made.weight, ddx * rstd * grad);
+    }
+    if (ddw) {
+      sum_into(made.grad, dw * h);
+      sum_into(made.input, dw * grad * rstd);
+    }
+    if (ddb) sum_into(made.grad, expand(db, grad.sizes()));
+    return Three(made.grad, made.input, per_channel(made.weight, channels));
+  });
+
+const auto native_batch_norm =
+    define<Three(Tensor, Tensor, Tensor, Tensor, Tensor, bool, double, double)>(
+    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+    "Tensor? running_var, bool training, float momentum, float eps) "
+    "-> (Tensor output, Tensor save_mean, Tensor save_invstd)")
+  .doc("Batch normalisation, with the statistics that its gradient needs.")
+  .nondiff("save_mean").nondiff("save_invstd")
+  .forms(Function)
+  .infer([](Infer& r, const Tensor& input, const Tensor& weight, const Tensor& bias,
+            const Tensor& running_mean, const Tensor& running_var, bool training, double, double) {
+    check(input.dim() >= 2, "batch_norm: expected an input of two dimensions or more");
+    check_floating(input, "batch_norm");
+    check_mixed(input, {&weight, &bias, &running_mean, &running_var});
+    const DType stats = compute_of(input.dtype());
+    const Dims sizes{training ? input->sizes[1] : 0};
+    r.like(input);
+    r.result(sizes, stats, input.device());
+    r.result(sizes, stats, input.device());
+  })
+  .kernel([](Tensor& output, Tensor& mean, Tensor& invstd, const Tensor& input,
+             const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+             const Tensor& running_var, bool training, double momentum, double eps) {
+    const Planes s(input);
+    const Tensor x = dense(input), gamma = dense(weight), beta = dense(bias);
+    const Tensor rm = dense(running_mean), rv = dense(running_var);
+    const Tensor y = output.is_contiguous() ? output : empty(output.sizes(), output.dtype());
+    const DType p = parameter_dtype(input, {&weight, &bias, &running_mean});
+    if (training) {
+      kernels::batch_norm_train(x.dtype(), p, x.data(), data_or_null(gamma), data_or_null(beta),
+                                data_or_null(rm), data_or_null(rv), y.data(), mean.data(),
+                                invstd.data(), s.batch, s.channels, s.area, momentum, eps);
+      for (const auto& [to, from] : {std::pair(running_mean, rm), std::pair(running_var, rv)}) {
+        if (!to) continue;
+        if (!to.same(from)) copy_data(to, from);
+        to.bump_version();
+      }
+    } else {
+      kernels::batch_norm_eval(x.dtype(), p, x.data(), data_or_null(gamma), data_or_null(beta),
+                               rm.data(), rv.data(), y.data(), s.batch, s.channels, s.area, eps);
+    }
+    if (!y.same(output)) copy_data(output, y);
+  })
+  .grad("input, weight, bias",
+        "grad.output, input, weight, running_mean, running_var, training, eps, save_mean, "
+        "save_invstd, needs",
+        [](const Tensor& grad, const Tensor& input, const Tensor& weight,
+           const Tensor& running_mean, const Tensor& running_var, bool training, double eps,
+           const Tensor& mean, const Tensor& invstd, Needs needs) {
+    return batch_norm_backward(grad, input, weight, running_mean, running_var, mean, invstd,
+                               training, eps, int64_t(needs.mask));
+  });
+
+const Op<Tensor(Tensor, Tensor, Tensor, Tensor, Tensor, bool, double, double, bool)> batch_norm =
+    define<Tensor(Tensor, Tensor, Tensor, Tensor, Tensor, bool, double, double, bool)>(
+    "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+    "Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor")
+  .doc(R"(
+    Each channel brought to mean 0 and variance 1, by its own statistics in training and by the
+    running ones otherwise, then scaled and moved (Ioffe and Szegedy 2015).
+
+    >>> x = torch.tensor([[1.], [3.]])
+    >>> torch.batch_norm(x, None, None, None, None, True, 0.1, 0.0, False)
+    tensor([[-1.],
+            [ 1.]])
+  )")
+  .composite([](const Tensor& input, const Tensor& weight, const Tensor& bias,
+                const Tensor& running_mean, const Tensor& running_var, bool training,
+                double momentum, double eps, bool) -> Tensor {
+    check(input.dim() >= 2, ErrorKind::Index, "Dimension out of range (expected to be in range of [",
+          -input.dim(), ", ", input.dim() - 1, "], but got 1)");
+    const int64_t channels = input->sizes[1];
+    check(training || (running_mean && running_var), running_mean
+          ? "running_var must be defined in evaluation mode"
+          : "running_mean must be defined in evaluation mode");
+    check_parameter(running_mean, "running_mean", channels);
+    check_parameter(running_var, "running_var", channels);
+    check_parameter(weight, "weight", channels);
+    check_parameter(bias, "bias", channels);
+    return std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, training,
+                                         momentum, eps));
+  });
+
+const auto instance_norm =
+    define<Tensor(Tensor, Tensor, Tensor, Tensor, Tensor, bool, double, double, bool)>(
+    "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+    "Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) "
+    "-> Tensor")
+  .doc("Batch normalisation of each sample by itself (Ulyanov, Vedaldi and Lempitsky 2016).")
+  .composite([](const Tensor& input, const Tensor& weight, const Tensor& bias,
+                const Tensor& running_mean, const Tensor& running_var, bool use_input_stats,
+                double momentum, double eps, bool cudnn) -> Tensor {
+    check(use_input_stats || (running_mean && running_var),
+          "Expected running_mean and running_var to be defined when use_input_stats is false");
+    const int64_t b = input->sizes[0], c = input->sizes[1];
+    const auto repeated = [&](const Tensor& t) {
+      return t ? Tensor(reshape(expand(unsqueeze(t, 0), Dims{b, c}), Dims{b * c})) : t;
+    };
+    Dims sizes(input.sizes());
+    sizes[0] = 1;
+    sizes[1] = b * c;
+    const Tensor rm = repeated(running_mean), rv = repeated(running_var);
+    const Tensor made = batch_norm(reshape(contiguous(input), Ints(sizes)), repeated(weight),
+                                   repeated(bias), rm, rv, use_input_stats, momentum, eps, cudnn);
+    if (use_input_stats) {  // the running statistics move by the mean of the samples'
+      NoGrad quiet;
+      const int64_t first = 0;
+      if (running_mean) copy_(running_mean, mean_dim(view(rm, Dims{b, c}), Ints(&first, 1), false));
+      if (running_var) copy_(running_var, mean_dim(view(rv, Dims{b, c}), Ints(&first, 1), false));
+    }
+    return view(made, input.sizes());
+  });
+
+// ---- Groups
+
+namespace {
+
+// [N, G, C / G * area], where statistics are per [N, G, 1].
+Tensor grouped(const Tensor& t, int64_t n, int64_t groups) {
+  return t ? Tensor(reshape(t, Dims{n, groups, -1})) : t;
+}
+
+// A value per channel at every place of the grouped form.
+Tensor grouped_parameter(const Tensor& p, const Tensor& input, int64_t groups) {
+  if (!p) return p;
+  return grouped(expand(along_channels(p, input.dim()), input.sizes()), input->sizes[0], groups);
+}
+
+}  // namespace
+
+const auto group_norm_backward =
+    define<Three(Tensor, Tensor, Tensor, Tensor, Tensor, int64_t, int64_t)>(
+    "_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, "
+    "Tensor? weight, int group, int output_mask) "
+    "-> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)")
+  .doc("The gradients of group normalisation, those that a mask names.")
+  .node("NativeGroupNormBackwardBackward0")
+  .forms(Hidden)
+  .produce([](const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd,
+              const Tensor& weight, int64_t groups, int64_t mask) {
+    Three made;
+    auto& [dx, dw, db] = made;
+    const Planes s(input);
+    const DType p = weight ? weight.dtype() : input.dtype();
+    if (mask & 1) dx = empty(input.sizes(), input.dtype());
+    if (mask & 2) dw = empty({s.channels}, p);
+    if (mask & 4) db = empty({s.channels}, p);
+    const DType wide = compute_of(input.dtype());
+    const Tensor m = empty(mean.sizes(), wide), v = empty(rstd.sizes(), wide);
+    copy_data(m, mean);
+    copy_data(v, rstd);
+    const Tensor g = dense(grad), x = dense(input), gamma = dense(weight);
+    kernels::group_norm_backward(x.dtype(), p, g.data(), x.data(), data_or_null(gamma), m.data(),
+                                 v.data(), data_or_null(dx), data_or_null(dw), data_or_null(db),
+                                 s.batch, s.channels, s.area, groups);
+    return made;
+  })
+  .grad("grad_out, input, weight",
+        "grad.grad_input, grad.grad_weight, grad.grad_bias, grad_out, input, mean, rstd, weight, "
+        "group",
+        [](const Tensor& ddx, const Tensor& ddw, const Tensor& ddb, const Tensor& grad,
+           const Tensor& input, const Tensor& mean, const Tensor& rstd, const Tensor& weight,
+           int64_t groups) {
+    const int64_t n = input->sizes[0];
+    const SecondGradients made = norm_second_gradients(
+        grouped(ddx, n, groups), grouped_parameter(ddw, input, groups),
+        grouped_parameter(ddb, input, groups), grouped(grad, n, groups), grouped(input, n, groups),
+        grouped_parameter(weight, input, groups), unsqueeze(mean, -1), unsqueeze(rstd, -1),
+        Dims{-1}, input.numel() / std::max<int64_t>(n * groups, 1));
+    const auto back = [&](const Tensor& t) {
+      return t ? Tensor(reshape(t, input.sizes())) : t;
+    };
+    return Three(back(made.grad), back(made.input),
+                 per_channel(back(made.weight), input->sizes[1]));
+  });
+
+const auto native_group_norm =
+    define<Three(Tensor, Tensor, Tensor, int64_t, int64_t, int64_t, int64_t, double)>(
+    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
+    "int group, float eps) -> (Tensor output, Tensor mean, Tensor rstd)")
+  .doc("Group normalisation, with the mean and the inverse deviation of each group.")
+  .nondiff("mean").nondiff("rstd")
+  .forms(Function)
+  .infer([](Infer& r, const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n,
+            int64_t, int64_t, int64_t groups, double) {
+    check_floating(input, "GroupNormKernelImpl");
+    check_mixed(input, {&weight, &bias});
+    const DType stats = parameter_dtype(input, {&weight, &bias});
+    r.result(input.sizes(), input.dtype(), input.device());
+    r.result({n, groups}, stats, input.device());
+    r.result({n, groups}, stats, input.device());
+  })
+  .kernel([](Tensor& output, Tensor& mean, Tensor& rstd, const Tensor& input, const Tensor& weight,
+             const Tensor& bias, int64_t n, int64_t channels, int64_t area, int64_t groups,
+             double eps) {
+    const Tensor x = dense(input), gamma = dense(weight), beta = dense(bias);
+    const DType wide = compute_of(input.dtype());
+    const bool direct = mean.dtype() == wide;
+    const Tensor m = direct ? mean : empty(mean.sizes(), wide);
+    const Tensor v = direct ? rstd : empty(rstd.sizes(), wide);
+    kernels::group_norm(x.dtype(), parameter_dtype(input, {&weight, &bias}), x.data(),
+                        data_or_null(gamma), data_or_null(beta), output.data(), m.data(), v.data(),
+                        n, channels, area, groups, eps);
+    if (!direct) copy_data(mean, m), copy_data(rstd, v);
+  })
+  .grad("input, weight, bias", "grad.output, input, mean, rstd, weight, group, needs",
+        [](const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd,
+           const Tensor& weight, int64_t groups, Needs needs) {
+    return group_norm_backward(grad, input, mean, rstd, weight, groups, int64_t(needs.mask));
+  });
+
+const auto group_norm = define<Tensor(Tensor, int64_t, Tensor, Tensor, double, bool)>(
+    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
+    "float eps=1e-05, bool cudnn_enabled=True) -> Tensor")
+  .doc(R"(
+    Groups of channels brought to mean 0 and variance 1 in each sample, then scaled and moved
+    per channel (Wu and He 2018).
+
+    >>> torch.group_norm(torch.tensor([[1., 3.]]), 1, eps=0.0)
+    tensor([[-1.,  1.]])
+  )")
+  .autocast(Autocast::Float)
+  .composite([](const Tensor& input, int64_t groups, const Tensor& weight, const Tensor& bias,
+                double eps, bool) -> Tensor {
+    check(input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received ",
+          input.dim());
+    const Planes s(input);
+    check(groups > 0 && s.channels % groups == 0, "Expected number of channels in input to be "
+          "divisible by num_groups, but got input of shape ", input.sizes(), " and num_groups=",
+          groups);
+    for (const auto& [p, name] : {std::pair(weight, "weight"), std::pair(bias, "bias")}) {
+      check(!p || (p.dim() == 1 && p.numel() == s.channels), "Expected ", name,
+            " to be a vector of size equal to the number of channels in input, but got ", name,
+            " of shape ", p ? p.sizes() : Ints(), " and input of shape ", input.sizes());
+    }
+    return std::get<0>(native_group_norm(contiguous(input), weight, bias, s.batch, s.channels,
+                                         s.area, groups, eps));
+  });
+
+}  // namespace rl::ops

@@ -1,0 +1,422 @@
+// Convolutions and transposed convolutions over one to three dimensions, and their gradients.
+#include "kernels/convolution.h"
+#include "ops/dense.h"
+
+namespace rl::ops {
+namespace {
+
+using kernels::Convolution;
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+
+// Hyperparameters with one number per spatial dimension.
+struct Settings {
+  Dims stride, padding, dilation, output_padding;
+  bool transposed;
+  int64_t groups;
+
+  Settings(Ints s, Ints p, Ints d, bool t, Ints op, int64_t g, int64_t spatial)
+      : stride(each(s, spatial)), padding(each(p, spatial)), dilation(each(d, spatial)),
+        output_padding(each(op, spatial)), transposed(t), groups(g) {}
+
+  static Dims each(Ints given, int64_t spatial) {
+    Dims all;
+    for (int64_t d = 0; d < spatial; ++d)
+      all.push_back(given.size() == 1 ? given[0] : size_t(d) < given.size() ? given[size_t(d)] : 0);
+    return all;
+  }
+};
+
+int64_t output_size(const Settings& s, int64_t in, int64_t kernel, size_t d) {
+  const int64_t reach = s.dilation[d] * (kernel - 1) + 1;
+  if (s.transposed)
+    return (in - 1) * s.stride[d] - 2 * s.padding[d] + reach + s.output_padding[d];
+  return (in + 2 * s.padding[d] - reach) / s.stride[d] + 1;
+}
+
+Dims result_sizes(const Tensor& input, const Tensor& weight, const Settings& s) {
+  Dims sizes{input->sizes[0], s.transposed ? weight->sizes[1] * s.groups : weight->sizes[0]};
+  for (int64_t d = 2; d < input.dim(); ++d)
+    sizes.push_back(output_size(s, input->sizes[d], weight->sizes[d], size_t(d - 2)));
+  return sizes;
+}
+
+// The kernel's description; of a transposed convolution, that whose gradient it is.
+Convolution describe(Ints input, Ints weight, Ints output, const Settings& s) {
+  if (s.transposed) std::swap(input, output);
+  Convolution c;
+  c.batch = input[0];
+  c.in_channels = input[1];
+  c.out_channels = output[1];
+  c.groups = s.groups;
+  const size_t spatial = input.size() - 2, lead = 3 - spatial;
+  for (size_t d = 0; d < spatial; ++d) {
+    c.in[lead + d] = input[2 + d];
+    c.out[lead + d] = output[2 + d];
+    c.kernel[lead + d] = weight[2 + d];
+    c.stride[lead + d] = s.stride[d];
+    c.padding[lead + d] = s.padding[d];
+    c.dilation[lead + d] = s.dilation[d];
+  }
+  return c;
+}
+
+void check_settings(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                    const Settings& s) {
+  for (int64_t p : s.padding) check(p >= 0, "negative padding is not supported");
+  for (int64_t p : s.output_padding) check(p >= 0, "negative output_padding is not supported");
+  for (int64_t v : s.stride) check(v > 0, "non-positive stride is not supported");
+  for (int64_t v : s.dilation) check(v > 0, "dilation should be greater than zero");
+  const int64_t groups = s.groups;
+  check(groups > 0, "expected groups to be greater than 0, but got groups=", groups);
+  check(weight.dim() == input.dim(), "Expected ", weight.dim(), "-dimensional input for ",
+        weight.dim(), "-dimensional weight ", weight.sizes(), ", but got ", input.dim(),
+        "-dimensional input of size ", input.sizes(), " instead");
+  check(weight->sizes[0] >= groups, "Given groups=", groups, ", expected weight to be at least ",
+        groups, " at dimension 0, but got weight of size ", weight.sizes(), " instead");
+  check(weight->sizes[0] % groups == 0, "Given groups=", groups, ", expected weight to be "
+        "divisible by ", groups, " at dimension 0, but got weight of size ", weight.sizes(),
+        " instead");
+  if (s.transposed) {
+    check(input->sizes[1] == weight->sizes[0], "Given transposed=1, weight of size ",
+          weight.sizes(), ", expected input", input.sizes(), " to have ", weight->sizes[0],
+          " channels, but got ", input->sizes[1], " channels instead");
+    check(!bias || (bias.dim() == 1 && bias->sizes[0] == weight->sizes[1] * groups),
+          "Given transposed=1, weight of size ", weight.sizes(), ", expected bias to be "
+          "1-dimensional with ", weight->sizes[1] * groups, " elements, but got bias of size ",
+          bias ? bias.sizes() : Ints(), " instead");
+    return;
+  }
+  check(input->sizes[1] == weight->sizes[1] * groups, "Given groups=", groups,
+        ", weight of size ", weight.sizes(), ", expected input", input.sizes(), " to have ",
+        weight->sizes[1] * groups, " channels, but got ", input->sizes[1], " channels instead");
+  check(!bias || (bias.dim() == 1 && bias->sizes[0] == weight->sizes[0]), "Given weight of size ",
+        weight.sizes(), ", expected bias to be 1-dimensional with ", weight->sizes[0],
+        " elements, but got bias of size ", bias ? bias.sizes() : Ints(), " instead");
+  std::string in, kernel;
+  bool fits = true;
+  for (int64_t d = 2; d < input.dim(); ++d) {
+    const size_t i = size_t(d - 2);
+    const int64_t padded = input->sizes[d] + 2 * s.padding[i];
+    const int64_t reach = s.dilation[i] * (weight->sizes[d] - 1) + 1;
+    fits &= padded >= reach;
+    in += text(i ? " x " : "", padded);
+    kernel += text(i ? " x " : "", reach);
+  }
+  check(fits, "Calculated padded input size per channel: (", in, "). Kernel size: (", kernel,
+        "). Kernel size can't be greater than actual input size");
+}
+
+void check_output_padding(const Settings& s) {
+  if (!s.transposed) return;
+  bool good = true;
+  for (size_t d = 0; d < s.stride.size(); ++d)
+    good &= s.output_padding[d] < s.stride[d] || s.output_padding[d] < s.dilation[d];
+  if (good) return;
+  std::string said;
+  const auto of = [&](const Dims& v, size_t d) { return d < v.size() ? v[d] : v.back(); };
+  const bool volume = s.stride.size() == 3;
+  const size_t from = 0, to = volume ? 3 : 2;
+  const char* names[] = {"depth", "height", "width"};
+  const auto add = [&](const char* what, const Dims& v) {
+    for (size_t d = from; d < to; ++d) {
+      const size_t at = v.size() == 1 ? 0 : d;
+      said += text(" ", what, "_", names[d + 3 - to], ": ", of(v, at));
+    }
+  };
+  add("output_padding", s.output_padding);
+  add("stride", s.stride);
+  add("dilation", s.dilation);
+  fail(ErrorKind::Runtime, "output padding must be smaller than either stride or dilation, but got",
+       said);
+}
+
+void check_types(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  check(input.dtype() == weight.dtype(), "Input type (", c_name_of(input.dtype()),
+        ") and weight type (", c_name_of(weight.dtype()), ") should be the same");
+  check(!bias || input.dtype() == bias.dtype(), "Input type (", c_name_of(input.dtype()),
+        ") and bias type (", bias ? c_name_of(bias.dtype()) : "", ") should be the same");
+}
+
+bool is_channels_last(const Tensor& t) {
+  const MemoryFormat f = t.dim() == 5 ? MemoryFormat::ChannelsLast3d : MemoryFormat::ChannelsLast;
+  return (t.dim() == 4 || t.dim() == 5) && !t.is_contiguous() && t.is_contiguous(f);
+}
+
+void result_like(Infer& r, const Dims& sizes, const Tensor& input, const Tensor& weight) {
+  if (is_channels_last(input) || is_channels_last(weight)) {
+    const MemoryFormat f = sizes.size() == 5 ? MemoryFormat::ChannelsLast3d
+                                             : MemoryFormat::ChannelsLast;
+    r.result(sizes, format_strides(sizes, f), input.dtype(), input.device());
+  } else {
+    r.result(sizes, input.dtype(), input.device());
+  }
+}
+
+// result[b, c, :] += bias[c] over dense planes.
+void add_bias(const Tensor& result, const Tensor& bias) {
+  const int64_t channels = result->sizes[1], planes = result->sizes[0] * channels;
+  const int64_t area = planes ? result.numel() / planes : 0;
+  dispatch(result.dtype(), [&](auto* p) {
+    using T = pointee<decltype(p)>;
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+      T* out = result.ptr<T>();
+      const T* b = bias.ptr<T>();
+      for (int64_t i = 0; i < planes; ++i, out += area)
+        for (int64_t k = 0; k < area; ++k) out[k] += b[i % channels];
+    } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+      T* out = result.ptr<T>();
+      for (int64_t i = 0; i < planes; ++i, out += area) {
+        const float b = to_float(bias.ptr<T>()[i % channels]);
+        for (int64_t k = 0; k < area; ++k)
+          out[k] = Scalar(double(to_float(out[k]) + b)).template to<T>();
+      }
+    }
+  });
+}
+
+void convolve(const Tensor& result, const Tensor& input, const Tensor& weight, const Tensor& bias,
+              const Settings& s) {
+  if (result.numel() == 0) return;
+  const Tensor x = dense(input), w = dense(weight), b = dense(bias);
+  const Tensor y = result.is_contiguous() ? result : empty(result.sizes(), result.dtype());
+  const Convolution c = describe(x.sizes(), w.sizes(), y.sizes(), s);
+  if (s.transposed) {
+    kernels::conv_backward_input(y.dtype(), c, y.data(), x.data(), w.data());
+    if (b) add_bias(y, b);
+  } else {
+    kernels::conv_forward(y.dtype(), c, y.data(), x.data(), w.data(), data_or_null(b));
+  }
+  if (!y.same(result)) copy_data(result, y);
+}
+
+using Forward = Tensor(Tensor, Tensor, Tensor, Ints, Ints, Ints, bool, Ints, int64_t);
+using Backward = Three(Tensor, Tensor, Tensor, Ints, Ints, Ints, bool, Ints, int64_t, int64_t);
+
+}  // namespace
+
+extern const Op<Backward> convolution_backward;
+
+const Op<Forward> convolution = define<Forward>(
+    "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, "
+    "int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor")
+  .doc(R"(
+    The convolution behind conv1d to conv3d and their transposed forms.
+
+    >>> x, w = torch.ones(1, 1, 3), torch.ones(1, 1, 2)
+    >>> torch.convolution(x, w, None, [1], [0], [1], False, [0], 1)
+    tensor([[[2., 2.]]])
+  )")
+  .forms(Function)
+  .autocast(Autocast::Lower)
+  .infer([](Infer& r, const Tensor& input, const Tensor& weight, const Tensor& bias, Ints stride,
+            Ints padding, Ints dilation, bool transposed, Ints output_padding, int64_t groups) {
+    const Settings s(stride, padding, dilation, transposed, output_padding, groups,
+                     weight.dim() - 2);
+    check_settings(input, weight, bias, s);
+    check_types(input, weight, bias);
+    check_output_padding(s);
+    check(input.is_floating() || input.is_meta(), ErrorKind::NotImplemented,
+          "\"slow_conv", input.dim() - 2, "d_cpu\" not implemented for '",
+          type_name_of(input.dtype()), "'");
+    result_like(r, result_sizes(input, weight, s), input, weight);
+  })
+  .kernel([](Tensor& result, const Tensor& input, const Tensor& weight, const Tensor& bias,
+             Ints stride, Ints padding, Ints dilation, bool transposed, Ints output_padding,
+             int64_t groups) {
+    convolve(result, input, weight, bias, Settings(stride, padding, dilation, transposed,
+                                                   output_padding, groups, weight.dim() - 2));
+  })
+  .grad("input, weight, bias",
+        "grad, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs",
+        [](const Tensor& grad, const Tensor& input, const Tensor& weight, Ints stride, Ints padding,
+           Ints dilation, bool transposed, Ints output_padding, int64_t groups, Needs needs) {
+    return convolution_backward(grad, input, weight, stride, padding, dilation, transposed,
+                                output_padding, groups, int64_t(needs.mask));
+  });
+
+const Op<Backward> convolution_backward = define<Backward>(
+    "_convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[] stride, "
+    "int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, "
+    "int output_mask) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)")
+  .doc("The gradients of a convolution, those that a mask names.")
+  .node("ConvolutionBackwardBackward0")
+  .forms(Hidden)
+  .produce([](const Tensor& grad, const Tensor& input, const Tensor& weight, Ints stride,
+              Ints padding, Ints dilation, bool transposed, Ints output_padding, int64_t groups,
+              int64_t mask) {
+    const Settings s(stride, padding, dilation, transposed, output_padding, groups,
+                     weight.dim() - 2);
+    const Convolution c = describe(input.sizes(), weight.sizes(), grad.sizes(), s);
+    const DType dtype = grad.dtype();
+    const Tensor g = dense(grad), x = dense(input), w = dense(weight);
+    Three made;
+    auto& [dx, dw, db] = made;
+    const bool none = grad.numel() == 0;
+    if (mask & 1) {
+      dx = empty(input.sizes(), dtype);
+      if (none || dx.numel() == 0) set_zero(dx);
+      else if (transposed) kernels::conv_forward(dtype, c, dx.data(), g.data(), w.data(), nullptr);
+      else kernels::conv_backward_input(dtype, c, dx.data(), g.data(), w.data());
+    }
+    if (mask & 2) {
+      dw = empty(weight.sizes(), dtype);
+      if (none || dw.numel() == 0) set_zero(dw);
+      else if (transposed) kernels::conv_backward_weight(dtype, c, dw.data(), x.data(), g.data());
+      else kernels::conv_backward_weight(dtype, c, dw.data(), g.data(), x.data());
+    }
+    if (mask & 4) {
+      db = empty({grad->sizes[1]}, dtype);
+      Convolution sums = c;
+      sums.out_channels = grad->sizes[1];
+      if (transposed) std::copy(c.in, c.in + 3, sums.out);
+      if (none) set_zero(db);
+      else kernels::conv_backward_bias(dtype, sums, db.data(), g.data());
+    }
+    return made;
+  })
+  // All three are linear in each operand: their gradients are convolutions and such gradients.
+  .grad("grad_output, input, weight",
+        "grad.grad_input, grad.grad_weight, grad.grad_bias, grad_output, input, weight, stride, "
+        "padding, dilation, transposed, output_padding, groups, needs",
+        [](const Tensor& ddx, const Tensor& ddw, const Tensor& ddb, const Tensor& grad,
+           const Tensor& input, const Tensor& weight, Ints stride, Ints padding, Ints dilation,
+           bool transposed, Ints output_padding, int64_t groups, Needs needs) {
+    const auto conv = [&](const Tensor& x, const Tensor& w) {
+      return convolution(x, w, Tensor(), stride, padding, dilation, transposed, output_padding,
+                         groups);
+    };
+    const auto back = [&](const Tensor& x, const Tensor& w, int64_t mask) {
+      return convolution_backward(grad, x, w, stride, padding, dilation, transposed,
+                                  output_padding, groups, mask);
+    };
+    Three made;
+    if (needs[0]) {
+      Tensor g;
+      const auto sum_into = [&](const Tensor& t) { g = g ? Tensor(g + t) : t; };
+      if (ddx) sum_into(conv(ddx, weight));
+      if (ddw) sum_into(conv(input, ddw));
+      if (ddb) {
+        Dims shape(size_t(grad.dim()), 1);
+        shape[1] = ddb->sizes[0];
+        sum_into(expand(view(ddb, Ints(shape)), grad.sizes()));
+      }
+      std::get<0>(made) = g;
+    }
+    if (needs[1] && ddw) std::get<1>(made) = std::get<0>(back(input, ddw, 1));
+    if (needs[2] && ddx) std::get<2>(made) = std::get<1>(back(ddx, weight, 2));
+    return made;
+  });
+
+// ---- The named forms
+
+namespace {
+
+// Adds the batch dimension that an unbatched input lacks; says whether it did.
+Tensor batched(const Tensor& input, int64_t spatial, const char* name, bool& added) {
+  check(input.dim() == spatial + 1 || input.dim() == spatial + 2, "Expected ", spatial + 1,
+        "D (unbatched) or ", spatial + 2, "D (batched) input to ", name,
+        ", but got input of size: ", input.sizes());
+  added = input.dim() == spatial + 1;
+  return added ? Tensor(unsqueeze(input, 0)) : input;
+}
+
+Tensor conv_nd(const Tensor& input, const Tensor& weight, const Tensor& bias, Ints stride,
+               Ints padding, Ints dilation, int64_t groups, int64_t spatial, const char* name) {
+  bool added;
+  const Tensor x = batched(input, spatial, name, added);
+  const int64_t zeros[] = {0, 0, 0};
+  const Tensor y = convolution(x, weight, bias, stride, padding, dilation, false,
+                               Ints(zeros, size_t(spatial)), groups);
+  return added ? Tensor(squeeze_dim(y, 0)) : y;
+}
+
+// Zeros behind the last place of a dimension.
+Tensor padded_behind(const Tensor& t, int64_t dim, int64_t by) {
+  Dims sizes(t.sizes());
+  sizes[size_t(dim)] = by;
+  const Tensor parts[] = {t, zeros(Ints(sizes), t.dtype(), t.device())};
+  return cat(TensorList(parts, 2), dim);
+}
+
+// "same" pads so that sizes stay; where that takes an odd number, the further side gets one more.
+Tensor conv_padded(const Tensor& input, const Tensor& weight, const Tensor& bias, Ints stride,
+                   std::string_view padding, Ints dilation, int64_t groups, int64_t spatial,
+                   const char* name) {
+  check(padding == "same" || padding == "valid", "Invalid padding string: '", padding, "'");
+  bool added;
+  Tensor x = batched(input, spatial, name, added);
+  const Dims step = Settings::each(stride, spatial), wide = Settings::each(dilation, spatial);
+  Dims sides(size_t(spatial), 0);
+  if (padding == "same") {
+    check(weight.dim() == x.dim(), "Expected ", weight.dim(), "-dimensional input for ",
+          weight.dim(), "-dimensional weight ", weight.sizes(), ", but got ", x.dim(),
+          "-dimensional input of size ", x.sizes(), " instead");
+    for (int64_t s : step)
+      check(s == 1, "padding='same' is not supported for strided convolutions");
+    for (int64_t d = 0; d < spatial; ++d) {
+      const int64_t total = wide[size_t(d)] * (weight->sizes[d + 2] - 1);
+      sides[size_t(d)] = total / 2;
+      if (total % 2) x = padded_behind(x, d + 2, 1);
+    }
+  }
+  const Tensor y = conv_nd(x, weight, bias, Ints(step), Ints(sides), Ints(wide), groups, spatial,
+                           name);
+  return added ? Tensor(squeeze_dim(y, 0)) : y;
+}
+
+Tensor conv_transpose_nd(const Tensor& input, const Tensor& weight, const Tensor& bias, Ints stride,
+                         Ints padding, Ints output_padding, int64_t groups, Ints dilation,
+                         int64_t spatial, const char* name) {
+  bool added;
+  const Tensor x = batched(input, spatial, name, added);
+  const Tensor y = convolution(x, weight, bias, stride, padding, dilation, true, output_padding,
+                               groups);
+  return added ? Tensor(squeeze_dim(y, 0)) : y;
+}
+
+using Named = Tensor(Tensor, Tensor, Tensor, Ints, Ints, Ints, int64_t);
+using NamedText = Tensor(Tensor, Tensor, Tensor, Ints, std::string_view, Ints, int64_t);
+using NamedTransposed = Tensor(Tensor, Tensor, Tensor, Ints, Ints, Ints, int64_t, Ints);
+
+#define RL_CONV(N)                                                                               \
+  const auto conv##N##d = define<Named>(                                                         \
+      "conv" #N "d(Tensor input, Tensor weight, Tensor? bias=None, int[" #N "] stride=1, "       \
+      "int[" #N "] padding=0, int[" #N "] dilation=1, int groups=1) -> Tensor")                  \
+    .doc("Convolution over " #N " dimension(s), as cross-correlation.")                          \
+    .composite([](const Tensor& input, const Tensor& weight, const Tensor& bias, Ints stride,    \
+                  Ints padding, Ints dilation, int64_t groups) {                                 \
+      return conv_nd(input, weight, bias, stride, padding, dilation, groups, N,                  \
+                     "conv" #N "d");                                                             \
+    });                                                                                          \
+  const auto conv##N##d_padding = define<NamedText>(                                             \
+      "conv" #N "d.padding(Tensor input, Tensor weight, Tensor? bias=None, "                     \
+      "int[" #N "] stride=1, str padding=\"valid\", int[" #N "] dilation=1, int groups=1) "      \
+      "-> Tensor")                                                                               \
+    .composite([](const Tensor& input, const Tensor& weight, const Tensor& bias, Ints stride,    \
+                  std::string_view padding, Ints dilation, int64_t groups) {                     \
+      return conv_padded(input, weight, bias, stride, padding, dilation, groups, N,              \
+                         "conv" #N "d");                                                         \
+    })
+#define RL_CONV_TRANSPOSE(N, TEXT)                                                               \
+  const auto conv_transpose##N##d = define<NamedTransposed>(                                     \
+      TEXT "(Tensor input, Tensor weight, Tensor? bias=None, int[" #N "] stride=1, "             \
+      "int[" #N "] padding=0, int[" #N "] output_padding=0, int groups=1, "                      \
+      "int[" #N "] dilation=1) -> Tensor")                                                       \
+    .doc("Transposed convolution over " #N " dimension(s): the gradient of a convolution.")      \
+    .composite([](const Tensor& input, const Tensor& weight, const Tensor& bias, Ints stride,    \
+                  Ints padding, Ints output_padding, int64_t groups, Ints dilation) {            \
+      return conv_transpose_nd(input, weight, bias, stride, padding, output_padding, groups,     \
+                               dilation, N, "conv_transpose" #N "d");                            \
+    })
+RL_CONV(1);
+RL_CONV(2);
+RL_CONV(3);
+RL_CONV_TRANSPOSE(1, "conv_transpose1d");
+RL_CONV_TRANSPOSE(2, "conv_transpose2d.input");
+RL_CONV_TRANSPOSE(3, "conv_transpose3d.input");
+#undef RL_CONV
+#undef RL_CONV_TRANSPOSE
+
+}  // namespace
+
+}  // namespace rl::ops

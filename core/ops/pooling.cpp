@@ -1,0 +1,560 @@
+// Max and average pooling, sliding and adaptive, over one to three dimensions.
+#include "kernels/pooling.h"
+#include "ops/dense.h"
+
+namespace rl::ops {
+namespace {
+
+using kernels::Pooling;
+using Two = std::pair<Tensor, Tensor>;
+
+struct Window {
+  Ints kernel, stride, padding, dilation;
+  bool ceil_mode = false;
+};
+
+int64_t at(Ints v, size_t d) { return v.size() == 1 ? v[0] : v[d]; }
+
+int64_t pooled_size(int64_t in, int64_t k, int64_t stride, int64_t pad, int64_t dilation,
+                    bool ceil) {
+  const int64_t span = in + 2 * pad - dilation * (k - 1) - 1 + (ceil ? stride - 1 : 0);
+  int64_t out = (span >= 0 ? span / stride : -((-span + stride - 1) / stride)) + 1;
+  if (ceil && (out - 1) * stride >= in + pad) --out;
+  return out;
+}
+
+// Everything before the last `spatial` dimensions counts as planes.
+Pooling planes_of(Ints input, Ints output, size_t spatial) {
+  Pooling p;
+  const size_t rank = input.size(), lead = 3 - spatial;
+  for (size_t d = 0; d + spatial < rank; ++d) p.planes *= input[d];
+  for (size_t d = 0; d < spatial; ++d) {
+    p.in[lead + d] = input[rank - spatial + d];
+    p.out[lead + d] = output[rank - spatial + d];
+  }
+  return p;
+}
+
+void lay_window(Pooling& p, const Window& w, size_t spatial) {
+  const size_t lead = 3 - spatial;
+  for (size_t d = 0; d < spatial; ++d) {
+    p.kernel[lead + d] = at(w.kernel, d);
+    p.stride[lead + d] = w.stride.empty() ? at(w.kernel, d) : at(w.stride, d);
+    p.padding[lead + d] = at(w.padding, d);
+    p.dilation[lead + d] = w.dilation.empty() ? 1 : at(w.dilation, d);
+  }
+}
+
+void check_lengths(const Window& w, size_t n, const char* name) {
+  const char* count = n == 2 ? "two" : "three";
+  const auto fits = [&](Ints v, bool none) { return v.size() == 1 || v.size() == n || (none && v.empty()); };
+  check(fits(w.kernel, false), name, ": kernel_size must either be a single int, or a tuple of ",
+        count, " ints");
+  check(fits(w.stride, true), name, ": stride must either be omitted, a single int, or a tuple of ",
+        count, " ints");
+  check(fits(w.padding, false), name, ": padding must either be a single int, or a tuple of ",
+        count, " ints");
+  check(fits(w.dilation, true), name, ": dilation must be either a single int, or a tuple of ",
+        count, " ints");
+}
+
+Dims sliding_sizes(const Tensor& input, const Window& w, size_t spatial, const char* name) {
+  check_lengths(w, spatial, name);
+  for (size_t d = 0; d < spatial; ++d)
+    check((w.stride.empty() ? at(w.kernel, d) : at(w.stride, d)) != 0, "stride should not be zero");
+  const int64_t rank = input.dim(), n = int64_t(spatial);
+  for (size_t d = 0; d < spatial; ++d) {
+    const int64_t pad = at(w.padding, d), k = at(w.kernel, d);
+    const int64_t dilation = w.dilation.empty() ? 1 : at(w.dilation, d);
+    check(pad >= 0, "pad must be non-negative, but got pad: ", pad);
+    check(pad <= (dilation * (k - 1) + 1) / 2, "pad should be at most half of effective kernel "
+          "size, but got pad=", pad, ", kernel_size=", k, " and dilation=", dilation);
+    check(k > 0, "kernel size should be greater than zero, but got kernel size: ", k);
+    check(dilation > 0, "dilation should be greater than zero, but got dilationH: ", dilation,
+          " dilationW: ", dilation);
+  }
+  bool good = rank == n + 1 || rank == n + 2;
+  for (int64_t d = 0; d < rank; ++d) good &= input->sizes[d] > 0 || (d == 0 && rank == n + 2);
+  check(good, "Expected ", n + 1, "D or ", n + 2, "D (batch mode) tensor with optional 0 dim batch "
+        "size for input, but got:", input.sizes());
+  Dims sizes(input.sizes());
+  std::string before, after;
+  bool fits = true;
+  for (size_t d = 0; d < spatial; ++d) {
+    const size_t i = size_t(rank) - spatial + d;
+    const int64_t k = at(w.kernel, d);
+    sizes[i] = pooled_size(input->sizes[i], k, w.stride.empty() ? k : at(w.stride, d),
+                           at(w.padding, d), w.dilation.empty() ? 1 : at(w.dilation, d),
+                           w.ceil_mode);
+    fits &= sizes[i] >= 1;
+    before += text("x", input->sizes[i]);
+    after += text("x", sizes[i]);
+  }
+  const int64_t channels = input->sizes[rank - n - 1];
+  check(fits, "Given input size: (", channels, before, "). Calculated output size: (", channels,
+        after, "). Output size is too small");
+  return sizes;
+}
+
+void check_dtype(const Tensor& input, const char* name) {
+  check(input.is_floating() || input.dtype() == DType::Int64 || input.is_meta(),
+        ErrorKind::NotImplemented, "\"", name, "\" not implemented for '",
+        type_name_of(input.dtype()), "'");
+}
+
+// The result keeps a channels-last input's order.
+void result_like(Infer& r, const Dims& sizes, const Tensor& input, DType dtype) {
+  const MemoryFormat f = input.dim() == 5 ? MemoryFormat::ChannelsLast3d
+                                          : MemoryFormat::ChannelsLast;
+  if ((input.dim() == 4 || input.dim() == 5) && !input.is_contiguous() && input.is_contiguous(f))
+    r.result(sizes, format_strides(sizes, f), dtype, input.device());
+  else r.result(sizes, dtype, input.device());
+}
+
+// Runs `fill` on dense results and moves them to where they belong.
+template <class F> void into_dense(const Tensor& a, const Tensor& b, F fill) {
+  const Tensor x = a.is_contiguous() ? a : empty(a.sizes(), a.dtype());
+  const Tensor y = !b || b.is_contiguous() ? b : empty(b.sizes(), b.dtype());
+  if (x.numel()) fill(x, y);
+  if (!x.same(a)) copy_data(a, x);
+  if (b && !y.same(b)) copy_data(b, y);
+}
+
+}  // namespace
+
+// ---- The gradient of all max pools: places by index, and its own gradient, which reads them.
+
+extern const Op<Tensor(Tensor, Tensor, Ints, int64_t)> max_pool_backward;
+
+const auto pool_gather = define<Tensor(Tensor, Tensor, int64_t)>(
+    "_pool_gather(Tensor self, Tensor indices, int spatial) -> Tensor")
+  .doc("Elements of planes at the positions that a max pool found.")
+  .forms(Hidden)
+  .dense()
+  .infer([](Infer& r, const Tensor& self, const Tensor& indices, int64_t) {
+    r.result(indices.sizes(), self.dtype(), self.device());
+  })
+  .kernel([](Tensor& result, const Tensor& self, const Tensor& indices, int64_t spatial) {
+    const Pooling p = planes_of(self.sizes(), indices.sizes(), size_t(spatial));
+    dispatch(self.dtype(), [&](auto* t) {
+      using T = pointee<decltype(t)>;
+      for (int64_t i = 0; i < p.planes; ++i)
+        for (int64_t k = 0; k < p.out_size(); ++k) {
+          const int64_t to = i * p.out_size() + k;
+          result.ptr<T>()[to] = self.ptr<T>()[i * p.in_size() + indices.ptr<int64_t>()[to]];
+        }
+    });
+  })
+  .grad("self", "grad, indices, self.sizes, spatial",
+        [](const Tensor& grad, const Tensor& indices, Ints sizes, int64_t spatial) {
+    return max_pool_backward(grad, indices, sizes, spatial);
+  });
+
+const Op<Tensor(Tensor, Tensor, Ints, int64_t)> max_pool_backward =
+    define<Tensor(Tensor, Tensor, Ints, int64_t)>(
+    "_max_pool_backward(Tensor grad_output, Tensor indices, int[] input_sizes, int spatial) "
+    "-> Tensor")
+  .doc("Gradients of a max pool, added up where its maxima were.")
+  .forms(Hidden)
+  .dense()
+  .infer([](Infer& r, const Tensor& grad, const Tensor&, Ints sizes, int64_t) {
+    r.result(sizes, grad.dtype(), grad.device());
+  })
+  .kernel([](Tensor& result, const Tensor& grad, const Tensor& indices, Ints sizes,
+             int64_t spatial) {
+    set_zero(result);
+    const Pooling p = planes_of(sizes, grad.sizes(), size_t(spatial));
+    if (grad.numel()) kernels::max_pool_backward(grad.dtype(), p, result.data(), grad.data(),
+                                                 indices.ptr<int64_t>());
+  })
+  .grad("grad_output", "grad, indices, spatial",
+        [](const Tensor& grad, const Tensor& indices, int64_t spatial) {
+    return pool_gather(grad, indices, spatial);
+  });
+
+namespace {
+
+using MaxPool = Two(Tensor, Ints, Ints, Ints, Ints, bool);
+using MaxPoolOne = Tensor(Tensor, Ints, Ints, Ints, Ints, bool);
+
+#define RL_MAX_POOL(N, NODE)                                                                     \
+  const auto max_pool##N##d_indices = define<MaxPool>(                                           \
+      "max_pool" #N "d_with_indices(Tensor self, int[" #N "] kernel_size, int[" #N "] stride=[], " \
+      "int[" #N "] padding=0, int[" #N "] dilation=1, bool ceil_mode=False) "                    \
+      "-> (Tensor output, Tensor indices)")                                                      \
+    .doc("Maxima of sliding windows and their positions in each plane.")                         \
+    .node(NODE)                                                                                  \
+    .nondiff("indices")                                                                          \
+    .forms(NN | Out)                                                                             \
+    .infer([](Infer& r, const Tensor& self, Ints kernel, Ints stride, Ints padding,              \
+              Ints dilation, bool ceil) {                                                        \
+      const Dims sizes = sliding_sizes(self, {kernel, stride, padding, dilation, ceil}, N,       \
+                                       "max_pool" #N "d");                                       \
+      check_dtype(self, "max_pool" #N "d");                                                      \
+      result_like(r, sizes, self, self.dtype());                                                 \
+      result_like(r, sizes, self, DType::Int64);                                                 \
+    })                                                                                           \
+    .kernel([](Tensor& output, Tensor& indices, const Tensor& self, Ints kernel, Ints stride,    \
+               Ints padding, Ints dilation, bool) {                                              \
+      Pooling p = planes_of(self.sizes(), output.sizes(), N);                                    \
+      lay_window(p, {kernel, stride, padding, dilation}, N);                                     \
+      const Tensor x = dense(self);                                                              \
+      into_dense(output, indices, [&](const Tensor& y, const Tensor& i) {                        \
+        kernels::max_pool(x.dtype(), p, y.data(), i.ptr<int64_t>(), x.data());                   \
+      });                                                                                        \
+    })                                                                                           \
+    .grad("self", "grad.output, indices, self", [](const Tensor& grad, const Tensor& indices,    \
+                                                   const Tensor& self) {                         \
+      return max_pool_backward(grad, indices, self.sizes(), N);                                  \
+    })
+RL_MAX_POOL(2, "MaxPool2DWithIndicesBackward0");
+RL_MAX_POOL(3, "MaxPool3DWithIndicesBackward0");
+#undef RL_MAX_POOL
+
+#define RL_MAX_POOL_ONE(N)                                                                       \
+  const auto max_pool##N##d = define<MaxPoolOne>(                                                \
+      "max_pool" #N "d(Tensor self, int[" #N "] kernel_size, int[" #N "] stride=[], "            \
+      "int[" #N "] padding=0, int[" #N "] dilation=1, bool ceil_mode=False) -> Tensor")          \
+    .doc("Maxima of sliding windows over " #N " dimensions.")                                    \
+    .composite([](const Tensor& self, Ints kernel, Ints stride, Ints padding, Ints dilation,     \
+                  bool ceil) {                                                                   \
+      return std::get<0>(max_pool##N##d_indices(self, kernel, stride, padding, dilation, ceil)); \
+    })
+RL_MAX_POOL_ONE(2);
+RL_MAX_POOL_ONE(3);
+#undef RL_MAX_POOL_ONE
+
+// A window of one dimension as one of two whose first side is 1.
+struct Flat {
+  int64_t kernel[2] = {1, 1}, stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
+  Flat(Ints k, Ints s, Ints p, Ints d) {
+    kernel[1] = k[0];
+    stride[1] = s.empty() ? k[0] : s[0];
+    padding[1] = p[0];
+    if (!d.empty()) dilation[1] = d[0];
+  }
+};
+
+Two max_pool_line(const Tensor& self, Ints kernel, Ints stride, Ints padding, Ints dilation,
+                  bool ceil) {
+  check(self.dim() == 2 || self.dim() == 3, "max_pool1d: Expected 2D or 3D (batch mode) tensor "
+        "with optional 0 dim batch size for input, but got:", self.sizes());
+  const Flat f(kernel, stride, padding, dilation);
+  check(f.kernel[1] > 0, "max_pool1d() kernel_size must be greater than zero, but got ",
+        f.kernel[1]);
+  check(f.stride[1] > 0, "max_pool1d() stride must be greater than zero, but got ", f.stride[1]);
+  check(f.padding[1] >= 0, "max_pool1d() padding must be non-negative, but got ", f.padding[1]);
+  check(f.padding[1] <= f.kernel[1] / 2, "max_pool1d() padding should be at most half of kernel "
+        "size, but got padding=", f.padding[1], " and kernel_size=", f.kernel[1]);
+  check(f.dilation[1] > 0, "max_pool1d() dilation must be greater than zero, but got ",
+        f.dilation[1]);
+  const int64_t out = pooled_size(self->sizes[self.dim() - 1], f.kernel[1], f.stride[1],
+                                  f.padding[1], f.dilation[1], ceil);
+  check(out > 0, "max_pool1d() Invalid computed output size: ", out);
+  const auto made = max_pool2d_indices(unsqueeze(self, -2), Ints(f.kernel, 2), Ints(f.stride, 2),
+                                       Ints(f.padding, 2), Ints(f.dilation, 2), ceil);
+  return {squeeze_dim(made.first, -2), squeeze_dim(made.second, -2)};
+}
+
+}  // namespace
+
+const auto max_pool1d_indices = define<MaxPool>(
+    "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, "
+    "int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
+  .doc("Maxima of sliding windows over one dimension, and their positions.")
+  .composite([](const Tensor& self, Ints kernel, Ints stride, Ints padding, Ints dilation,
+                bool ceil) { return max_pool_line(self, kernel, stride, padding, dilation, ceil); });
+
+const auto max_pool1d = define<MaxPoolOne>(
+    "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, "
+    "int[1] dilation=1, bool ceil_mode=False) -> Tensor")
+  .doc("Maxima of sliding windows over one dimension.")
+  .composite([](const Tensor& self, Ints kernel, Ints stride, Ints padding, Ints dilation,
+                bool ceil) {
+    return max_pool_line(self, kernel, stride, padding, dilation, ceil).first;
+  });
+
+// ---- Average
+
+namespace {
+
+using MaybeInt = std::optional<int64_t>;
+using AvgPool = Tensor(Tensor, Ints, Ints, Ints, bool, bool, MaybeInt);
+using AvgPoolBackward = Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t);
+
+Pooling averaging(Ints input, Ints output, Ints kernel, Ints stride, Ints padding, bool with_pad,
+                  MaybeInt divisor, size_t spatial) {
+  Pooling p = planes_of(input, output, spatial);
+  lay_window(p, {kernel, stride, padding, {}}, spatial);
+  p.count_include_pad = with_pad;
+  p.divisor = divisor.value_or(0);
+  return p;
+}
+
+}  // namespace
+
+extern const Op<Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t, bool)>
+    avg_pool_backward;
+
+namespace {
+
+#define RL_AVG_POOL(N, NODE)                                                                     \
+  const Op<AvgPool> avg_pool##N##d = define<AvgPool>(                                            \
+      "avg_pool" #N "d(Tensor self, int[" #N "] kernel_size, int[" #N "] stride=[], "            \
+      "int[" #N "] padding=0, bool ceil_mode=False, bool count_include_pad=True, "               \
+      "int? divisor_override=None) -> Tensor")                                                   \
+    .doc("Averages of sliding windows over " #N " dimensions.")                                  \
+    .node(NODE)                                                                                  \
+    .forms(NN | Out)                                                                             \
+    .infer([](Infer& r, const Tensor& self, Ints kernel, Ints stride, Ints padding, bool ceil,   \
+              bool, MaybeInt divisor) {                                                          \
+      check(!divisor || *divisor != 0, "divisor must be not zero");                              \
+      if (N == 2) wrap_dim(-3, self.dim());                                                      \
+      else check(self.dim() == 4 || self.dim() == 5,                                             \
+                 "non-empty 4D or 5D (batch mode) tensor expected for input");                   \
+      const Dims sizes = sliding_sizes(self, {kernel, stride, padding, {}, ceil}, N,             \
+                                       "avg_pool" #N "d");                                       \
+      check_dtype(self, N == 2 ? "avg_pool2d" : "avg_pool3d_out_frame");                         \
+      result_like(r, sizes, self, self.dtype());                                                 \
+    })                                                                                           \
+    .kernel([](Tensor& result, const Tensor& self, Ints kernel, Ints stride, Ints padding, bool, \
+               bool with_pad, MaybeInt divisor) {                                                \
+      const Pooling p = averaging(self.sizes(), result.sizes(), kernel, stride, padding,         \
+                                  with_pad, divisor, N);                                         \
+      const Tensor x = dense(self);                                                              \
+      into_dense(result, Tensor(), [&](const Tensor& y, const Tensor&) {                         \
+        kernels::avg_pool(x.dtype(), p, y.data(), x.data());                                     \
+      });                                                                                        \
+    })                                                                                           \
+    .grad("self", "grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, "     \
+          "divisor_override", [](const Tensor& grad, const Tensor& self, Ints kernel,            \
+          Ints stride, Ints padding, bool ceil, bool with_pad, MaybeInt divisor) {               \
+      return avg_pool_backward(grad, self.sizes(), kernel, stride, padding, with_pad, divisor,   \
+                               N, ceil);                                                         \
+    })
+RL_AVG_POOL(2, "AvgPool2DBackward0");
+RL_AVG_POOL(3, "AvgPool3DBackward0");
+#undef RL_AVG_POOL
+
+}  // namespace
+
+const Op<Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t, bool)> avg_pool_backward =
+    define<Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t, bool)>(
+    "_avg_pool_backward(Tensor grad_output, int[] input_sizes, int[] kernel_size, int[] stride, "
+    "int[] padding, bool count_include_pad, int? divisor_override, int spatial, bool ceil_mode) "
+    "-> Tensor")
+  .doc("The gradient of an average pool.")
+  .forms(Hidden)
+  .dense()
+  .infer([](Infer& r, const Tensor& grad, Ints sizes, Ints, Ints, Ints, bool, MaybeInt, int64_t,
+            bool) { r.result(sizes, grad.dtype(), grad.device()); })
+  .kernel([](Tensor& result, const Tensor& grad, Ints sizes, Ints kernel, Ints stride, Ints padding,
+             bool with_pad, MaybeInt divisor, int64_t spatial, bool) {
+    set_zero(result);
+    const Pooling p = averaging(sizes, grad.sizes(), kernel, stride, padding, with_pad, divisor,
+                                size_t(spatial));
+    if (grad.numel()) kernels::avg_pool_backward(grad.dtype(), p, result.data(), grad.data());
+  })
+  .grad("grad_output", "grad, kernel_size, stride, padding, ceil_mode, count_include_pad, "
+        "divisor_override, spatial",
+        [](const Tensor& grad, Ints kernel, Ints stride, Ints padding, bool ceil, bool with_pad,
+           MaybeInt divisor, int64_t spatial) {
+    return spatial == 2 ? avg_pool2d(grad, kernel, stride, padding, ceil, with_pad, divisor)
+                        : avg_pool3d(grad, kernel, stride, padding, ceil, with_pad, divisor);
+  });
+
+namespace {
+
+void check_line(const Tensor& self, const char* name) {
+  check(self.dim() == 2 || self.dim() == 3, "Expected 2 to 3 dimensions, but got ", self.dim(),
+        "-dimensional tensor for argument #1 'self' (while checking arguments for ", name, ")");
+}
+
+}  // namespace
+
+const auto avg_pool1d = define<Tensor(Tensor, Ints, Ints, Ints, bool, bool)>(
+    "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, "
+    "bool ceil_mode=False, bool count_include_pad=True) -> Tensor")
+  .doc("Averages of sliding windows over one dimension.")
+  .composite([](const Tensor& self, Ints kernel, Ints stride, Ints padding, bool ceil,
+                bool with_pad) -> Tensor {
+    check_line(self, "avg_pool1d");
+    const Flat f(kernel, stride, padding, {});
+    return squeeze_dim(avg_pool2d(unsqueeze(self, -2), Ints(f.kernel, 2), Ints(f.stride, 2),
+                                  Ints(f.padding, 2), ceil, with_pad), -2);
+  });
+
+// ---- Adaptive
+
+namespace {
+
+// "{-1, -1}": how PyTorch's message writes this list.
+std::string braced(Ints list) {
+  std::string s = text(list);
+  s.front() = '{';
+  s.back() = '}';
+  return s;
+}
+
+Dims adaptive_sizes(const Tensor& self, Ints output, size_t n, const char* name, bool colon) {
+  check(self.dim() == int64_t(n) + 1 || self.dim() == int64_t(n) + 2, name, "(): Expected ",
+        int64_t(n) + 1, "D or ", int64_t(n) + 2, "D tensor, but got", colon ? ": " : " ",
+        self.sizes());
+  Dims sizes(self.sizes());
+  const size_t rank = sizes.size();
+  for (size_t d = 1; d < rank; ++d)
+    check(sizes[d] > 0 || (d == 0), name, "(): Expected input to have non-zero size for non-batch "
+          "dimensions, but input has sizes ", self.sizes(), " with dimension ", int64_t(d),
+          " being empty");
+  for (size_t d = 0; d < n; ++d) sizes[rank - n + d] = at(output, d);
+  return sizes;
+}
+
+#define RL_ADAPTIVE_AVG(N, NODE)                                                                 \
+  const Op<Tensor(Tensor, Ints)> adaptive_avg_pool##N##d_op = define<Tensor(Tensor, Ints)>(      \
+      "_adaptive_avg_pool" #N "d(Tensor self, int[" #N "] output_size) -> Tensor")               \
+    .doc("Averages over as many even windows as the result has elements.")                       \
+    .node(NODE)                                                                                  \
+    .forms(Function)                                                                             \
+    .infer([](Infer& r, const Tensor& self, Ints output) {                                       \
+      const Dims sizes = adaptive_sizes(self, output, N, "adaptive_avg_pool" #N "d", false);     \
+      check(self.is_floating() || self.is_meta(), ErrorKind::NotImplemented,                     \
+            "\"adaptive_avg_pool" #N "d\" not implemented for '", type_name_of(self.dtype()),    \
+            "'");                                                                                \
+      result_like(r, sizes, self, self.dtype());                                                 \
+    })                                                                                           \
+    .kernel([](Tensor& result, const Tensor& self, Ints) {                                       \
+      const Pooling p = planes_of(self.sizes(), result.sizes(), N);                              \
+      const Tensor x = dense(self);                                                              \
+      into_dense(result, Tensor(), [&](const Tensor& y, const Tensor&) {                         \
+        kernels::adaptive_avg_pool(x.dtype(), p, y.data(), x.data());                            \
+      });                                                                                        \
+    })                                                                                           \
+    .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {                     \
+      return adaptive_avg_backward(grad, self.sizes(), N);                                       \
+    })
+
+}  // namespace
+
+extern const Op<Tensor(Tensor, Ints, int64_t)> adaptive_avg_backward;
+
+namespace {
+RL_ADAPTIVE_AVG(2, "AdaptiveAvgPool2DBackward0");
+RL_ADAPTIVE_AVG(3, "AdaptiveAvgPool3DBackward0");
+#undef RL_ADAPTIVE_AVG
+}  // namespace
+
+const Op<Tensor(Tensor, Ints, int64_t)> adaptive_avg_backward =
+    define<Tensor(Tensor, Ints, int64_t)>(
+    "_adaptive_avg_pool_backward(Tensor grad_output, int[] input_sizes, int spatial) -> Tensor")
+  .doc("The gradient of an adaptive average pool.")
+  .forms(Hidden)
+  .dense()
+  .infer([](Infer& r, const Tensor& grad, Ints sizes, int64_t) {
+    r.result(sizes, grad.dtype(), grad.device());
+  })
+  .kernel([](Tensor& result, const Tensor& grad, Ints sizes, int64_t spatial) {
+    set_zero(result);
+    const Pooling p = planes_of(sizes, grad.sizes(), size_t(spatial));
+    if (grad.numel())
+      kernels::adaptive_avg_pool_backward(grad.dtype(), p, result.data(), grad.data());
+  })
+  .grad("grad_output", "grad, grad_output.sizes, spatial",
+        [](const Tensor& grad, Ints sizes, int64_t spatial) {
+    const Ints output(sizes.data() + sizes.size() - size_t(spatial), size_t(spatial));
+    return spatial == 2 ? adaptive_avg_pool2d_op(grad, output)
+                        : adaptive_avg_pool3d_op(grad, output);
+  });
+
+namespace {
+
+Tensor adaptive_average(const Tensor& self, Ints output, int64_t n, const char* name) {
+  bool ones = self.dim() > n;
+  for (int64_t s : output) {
+    check(s >= 0, name, ": elements of output_size must be greater than or equal to 0 but received ",
+          braced(output));
+    ones &= s == 1;
+  }
+  if (ones && self.is_floating() && (n == 2 ? self.dim() <= 4 : self.dim() <= 5)) {
+    Dims dims;
+    for (int64_t d = n; d > 0; --d) dims.push_back(-d);
+    return mean_dim(self, Ints(dims), true);
+  }
+  return n == 2 ? adaptive_avg_pool2d_op(self, output) : adaptive_avg_pool3d_op(self, output);
+}
+
+}  // namespace
+
+const auto adaptive_avg_pool2d = define<Tensor(Tensor, Ints)>(
+    "adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor")
+  .doc("Averages over as many even windows as the result has elements.")
+  .forms(NN | Out)
+  .composite([](const Tensor& self, Ints output) {
+    return adaptive_average(self, output, 2, "adaptive_avg_pool2d");
+  });
+
+const auto adaptive_avg_pool3d = define<Tensor(Tensor, Ints)>(
+    "adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor")
+  .doc("Averages over as many even windows as the result has elements.")
+  .forms(NN | Out)
+  .composite([](const Tensor& self, Ints output) {
+    return adaptive_average(self, output, 3, "adaptive_avg_pool3d");
+  });
+
+const auto adaptive_avg_pool1d = define<Tensor(Tensor, Ints)>(
+    "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor")
+  .doc("Averages over as many even windows as the result has elements.")
+  .composite([](const Tensor& self, Ints output) -> Tensor {
+    check_line(self, "adaptive_avg_pool1d");
+    const int64_t sizes[] = {1, output[0]};
+    check(output[0] >= 0, "adaptive_avg_pool2d: elements of output_size must be greater than or "
+          "equal to 0 but received ", braced(Ints(sizes, 2)));
+    return squeeze_dim(adaptive_avg_pool2d_op(unsqueeze(self, -2), Ints(sizes, 2)), -2);
+  });
+
+namespace {
+
+#define RL_ADAPTIVE_MAX(N, NODE)                                                                 \
+  const auto adaptive_max_pool##N##d = define<Two(Tensor, Ints)>(                                \
+      "adaptive_max_pool" #N "d(Tensor self, int[" #N "] output_size) "                          \
+      "-> (Tensor output, Tensor indices)")                                                      \
+    .doc("Maxima over as many even windows as the result has elements, and their positions.")    \
+    .node(NODE)                                                                                  \
+    .nondiff("indices")                                                                          \
+    .forms(NN | Out)                                                                             \
+    .infer([](Infer& r, const Tensor& self, Ints output) {                                       \
+      const Dims sizes = adaptive_sizes(self, output, N, "adaptive_max_pool" #N "d", true);      \
+      check(self.is_floating() || self.is_meta(), ErrorKind::NotImplemented,                     \
+            "\"adaptive_max_pool" #N "d\" not implemented for '", type_name_of(self.dtype()),    \
+            "'");                                                                                \
+      result_like(r, sizes, self, self.dtype());                                                 \
+      result_like(r, sizes, self, DType::Int64);                                                 \
+    })                                                                                           \
+    .kernel([](Tensor& output, Tensor& indices, const Tensor& self, Ints) {                      \
+      const Pooling p = planes_of(self.sizes(), output.sizes(), N);                              \
+      const Tensor x = dense(self);                                                              \
+      into_dense(output, indices, [&](const Tensor& y, const Tensor& i) {                        \
+        kernels::adaptive_max_pool(x.dtype(), p, y.data(), i.ptr<int64_t>(), x.data());          \
+      });                                                                                        \
+    })                                                                                           \
+    .grad("self", "grad.output, indices, self", [](const Tensor& grad, const Tensor& indices,    \
+                                                   const Tensor& self) {                         \
+      return max_pool_backward(grad, indices, self.sizes(), N);                                  \
+    })
+RL_ADAPTIVE_MAX(2, "AdaptiveMaxPool2DBackward0");
+RL_ADAPTIVE_MAX(3, "AdaptiveMaxPool3DBackward0");
+#undef RL_ADAPTIVE_MAX
+
+}  // namespace
+
+const auto adaptive_max_pool1d = define<Two(Tensor, Ints)>(
+    "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)")
+  .doc("Maxima over as many even windows as the result has elements, and their positions.")
+  .composite([](const Tensor& self, Ints output) {
+    check_line(self, "adaptive_max_pool1d");
+    const int64_t sizes[] = {1, output[0]};
+    const auto made = adaptive_max_pool2d(unsqueeze(self, -2), Ints(sizes, 2));
+    return Two(squeeze_dim(made.first, -2), squeeze_dim(made.second, -2));
+  });
+
+}  // namespace rl::ops
