@@ -169,9 +169,8 @@ const auto native_batch_norm =
                                 data_or_null(rm), data_or_null(rv), y.data(), mean.data(),
                                 invstd.data(), s.batch, s.channels, s.area, momentum, eps);
       for (const auto& [to, from] : {std::pair(running_mean, rm), std::pair(running_var, rv)}) {
-        if (!to) continue;
-        if (!to.same(from)) copy_data(to, from);
-        to.bump_version();
+        // As in PyTorch, the version stays: the gradient of the next batch saves them, too.
+        if (to && !to.same(from)) copy_data(to, from);
       }
     } else {
       kernels::batch_norm_eval(x.dtype(), p, x.data(), data_or_null(gamma), data_or_null(beta),

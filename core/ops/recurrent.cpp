@@ -1,0 +1,371 @@
+// LSTM, GRU and Elman networks over sequences and packed sequences, and their cells.
+#include "kernels/recurrent.h"
+
+#include <algorithm>
+
+#include "ops/attention.h"
+#include "ops/dense.h"
+
+namespace rl::ops {
+namespace {
+
+using Two = std::pair<Tensor, Tensor>;
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+
+bool has_cells(const Tensor& t) { return t.dtype() == DType::Float || t.dtype() == DType::Double; }
+
+Tensor part(const Tensor& gates, int64_t index, int64_t n) {
+  return slice(gates, -1, index * n, (index + 1) * n, 1);
+}
+
+// The LSTM's cell, from its four gates before activation, by plain ops.
+Two lstm_step(const Tensor& gates, const Tensor& cell) {
+  const int64_t n = cell->sizes[cell.dim() - 1];
+  const Tensor input = sigmoid(part(gates, 0, n)), forget = sigmoid(part(gates, 1, n));
+  const Tensor candidate = tanh(part(gates, 2, n)), output = sigmoid(part(gates, 3, n));
+  const Tensor next = forget * cell + input * candidate;
+  return {output * tanh(next), next};
+}
+
+Tensor gru_step(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hidden) {
+  const int64_t n = hidden->sizes[hidden.dim() - 1];
+  const Tensor reset = sigmoid(part(input_gates, 0, n) + part(hidden_gates, 0, n));
+  const Tensor update = sigmoid(part(input_gates, 1, n) + part(hidden_gates, 1, n));
+  const Tensor fresh = tanh(part(input_gates, 2, n) + reset * part(hidden_gates, 2, n));
+  return (hidden - fresh) * update + fresh;
+}
+
+}  // namespace
+
+// ---- One step of a cell as one op; its gradient's gradient goes by the plain ops.
+
+const auto lstm_gates_backward = define<Two(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)>(
+    "_lstm_gates_backward(Tensor? grad_hidden, Tensor? grad_cell, Tensor active, Tensor cell, "
+    "Tensor next_cell, Tensor gates) -> (Tensor grad_gates, Tensor grad_cell_in)")
+  .doc("The gradients of an LSTM's gates and cell.")
+  .forms(Hidden)
+  .dense()
+  .infer([](Infer& r, const Tensor&, const Tensor&, const Tensor& active, const Tensor& cell,
+            const Tensor&, const Tensor&) {
+    r.result(active.sizes(), active.dtype(), active.device());
+    r.result(cell.sizes(), cell.dtype(), cell.device());
+  })
+  .kernel([](Tensor& grad_gates, Tensor& grad_in, const Tensor& grad_hidden,
+             const Tensor& grad_cell, const Tensor& active, const Tensor& cell,
+             const Tensor& next_cell, const Tensor&) {
+    const int64_t n = cell->sizes[cell.dim() - 1], rows = cell.numel() / std::max<int64_t>(n, 1);
+    kernels::lstm_cell_backward(active.dtype(), data_or_null(grad_hidden), data_or_null(grad_cell),
+                                active.data(), cell.data(), next_cell.data(), grad_gates.data(),
+                                grad_in.data(), rows, n);
+  })
+  .no_derivative("second derivatives of fused recurrent layers are not implemented");
+
+const auto lstm_gates = define<Two(Tensor, Tensor)>(
+    "_lstm_gates(Tensor gates, Tensor cell) -> (Tensor hidden, Tensor next_cell, "
+    "saved Tensor active)")
+  .doc("The next hidden state and cell of an LSTM from its gates before activation.")
+  .forms(Hidden)
+  .dense()
+  .infer([](Infer& r, const Tensor& gates, const Tensor& cell) {
+    r.result(cell.sizes(), cell.dtype(), cell.device());
+    r.result(cell.sizes(), cell.dtype(), cell.device());
+    r.result(gates.sizes(), gates.dtype(), gates.device());
+  })
+  .kernel([](Tensor& hidden, Tensor& next, Tensor& active, const Tensor& gates,
+             const Tensor& cell) {
+    const int64_t n = cell->sizes[cell.dim() - 1], rows = cell.numel() / std::max<int64_t>(n, 1);
+    const Tensor room = active ? active : empty(gates.sizes(), gates.dtype());
+    kernels::lstm_cell(gates.dtype(), gates.data(), cell.data(), room.data(), hidden.data(),
+                       next.data(), rows, n);
+  })
+  .grad("gates, cell", "grad.hidden, grad.next_cell, active, cell, next_cell, gates",
+        [](const Tensor& grad_hidden, const Tensor& grad_cell, const Tensor& active,
+           const Tensor& cell, const Tensor& next_cell, const Tensor& gates) {
+    return lstm_gates_backward(grad_hidden, grad_cell, active, cell, next_cell, gates);
+  });
+
+const auto gru_gates_backward = define<Three(Tensor, Tensor, Tensor)>(
+    "_gru_gates_backward(Tensor grad_next, Tensor active, Tensor hidden) "
+    "-> (Tensor grad_input_gates, Tensor grad_hidden_gates, Tensor grad_hidden)")
+  .doc("The gradients of a GRU's gates and hidden state.")
+  .forms(Hidden)
+  .dense()
+  .infer([](Infer& r, const Tensor&, const Tensor&, const Tensor& hidden) {
+    Dims sizes(hidden.sizes());
+    sizes.back() *= 3;
+    r.result(sizes, hidden.dtype(), hidden.device());
+    r.result(sizes, hidden.dtype(), hidden.device());
+    r.result(hidden.sizes(), hidden.dtype(), hidden.device());
+  })
+  .kernel([](Tensor& grad_input, Tensor& grad_gates, Tensor& grad_hidden, const Tensor& grad,
+             const Tensor& active, const Tensor& hidden) {
+    const int64_t n = hidden->sizes[hidden.dim() - 1];
+    kernels::gru_cell_backward(hidden.dtype(), grad.data(), active.data(), hidden.data(),
+                               grad_input.data(), grad_gates.data(), grad_hidden.data(),
+                               hidden.numel() / std::max<int64_t>(n, 1), n);
+  })
+  .no_derivative("second derivatives of fused recurrent layers are not implemented");
+
+const auto gru_gates = define<Tensor(Tensor, Tensor, Tensor)>(
+    "_gru_gates(Tensor input_gates, Tensor hidden_gates, Tensor hidden) "
+    "-> (Tensor next, saved Tensor active)")
+  .doc("The next hidden state of a GRU from its gates before activation.")
+  .forms(Hidden)
+  .dense()
+  .infer([](Infer& r, const Tensor&, const Tensor&, const Tensor& hidden) {
+    Dims sizes(hidden.sizes());
+    sizes.back() *= 4;
+    r.result(hidden.sizes(), hidden.dtype(), hidden.device());
+    r.result(sizes, hidden.dtype(), hidden.device());
+  })
+  .kernel([](Tensor& next, Tensor& active, const Tensor& input_gates, const Tensor& hidden_gates,
+             const Tensor& hidden) {
+    const int64_t n = hidden->sizes[hidden.dim() - 1];
+    Dims sizes(hidden.sizes());
+    sizes.back() *= 4;
+    const Tensor room = active ? active : empty(sizes, hidden.dtype());
+    kernels::gru_cell(hidden.dtype(), input_gates.data(), hidden_gates.data(), hidden.data(),
+                      room.data(), next.data(), hidden.numel() / std::max<int64_t>(n, 1), n);
+  })
+  .grad("input_gates, hidden_gates, hidden", "grad.next, active, hidden",
+        [](const Tensor& grad, const Tensor& active, const Tensor& hidden) {
+    return gru_gates_backward(grad, active, hidden);
+  });
+
+namespace {
+
+enum class Cell { Lstm, Gru, Tanh, Relu };
+
+struct Weights { Tensor input, hidden, input_bias, hidden_bias, projection; };
+
+struct State { Tensor hidden, cell; };
+
+// One step: `projected` is the input's part of the gates.
+State step(Cell kind, const Tensor& projected, const State& s, const Weights& w) {
+  const Tensor h = linear(s.hidden, w.hidden, w.hidden_bias);
+  State next;
+  switch (kind) {
+    case Cell::Lstm: {
+      const Tensor gates = projected + h;
+      const Two made = has_cells(gates) ? lstm_gates(gates, s.cell) : lstm_step(gates, s.cell);
+      next = {made.first, made.second};
+      if (w.projection) next.hidden = linear(next.hidden, w.projection, Tensor());
+      return next;
+    }
+    case Cell::Gru:
+      next.hidden = has_cells(h) ? Tensor(gru_gates(projected, h, s.hidden))
+                                 : gru_step(projected, h, s.hidden);
+      return next;
+    case Cell::Tanh: next.hidden = tanh(projected + h); return next;
+    case Cell::Relu: next.hidden = clamp_min(projected + h, Scalar(0)); return next;
+  }
+  return next;
+}
+
+Tensor rows_of(const Tensor& t, int64_t from, int64_t to) { return slice(t, 0, from, to, 1); }
+
+// One layer in one direction over (steps, batch, features).
+Tensor run_layer(Cell kind, const Tensor& input, State& s, const Weights& w, bool reverse) {
+  const int64_t steps = input->sizes[0];
+  const Tensor projected = linear(input, w.input, w.input_bias);  // all steps at once
+  Tensors outputs;
+  outputs.resize(size_t(steps));
+  for (int64_t i = 0; i < steps; ++i) {
+    const int64_t t = reverse ? steps - 1 - i : i;
+    s = step(kind, select(projected, 0, t), s, w);
+    outputs[size_t(t)] = unsqueeze(s.hidden, 0);
+  }
+  return cat(TensorList(outputs), 0);
+}
+
+// The same over packed rows: step t holds the first sizes[t] sequences, the longest first.
+Tensor run_packed(Cell kind, const Tensor& input, const std::vector<int64_t>& sizes, State& s,
+                  const Weights& w, bool reverse) {
+  const Tensor projected = linear(input, w.input, w.input_bias);
+  const size_t steps = sizes.size();
+  std::vector<int64_t> begins(steps, 0);
+  for (size_t t = 1; t < steps; ++t) begins[t] = begins[t - 1] + sizes[t - 1];
+  Tensors outputs;
+  outputs.resize(steps);
+  Tensors done_hidden, done_cell;  // of sequences that have ended
+  const State first = s;
+  const auto cut = [&](const State& from, int64_t a, int64_t b) {
+    return State{rows_of(from.hidden, a, b), from.cell ? rows_of(from.cell, a, b) : Tensor()};
+  };
+  State now = cut(first, 0, reverse ? sizes.back() : sizes.front());
+  int64_t active = reverse ? sizes.back() : sizes.front();
+  for (size_t i = 0; i < steps; ++i) {
+    const size_t t = reverse ? steps - 1 - i : i;
+    const int64_t n = sizes[t];
+    if (n > active) {
+      const State more = cut(first, active, n);
+      const Tensor h[] = {now.hidden, more.hidden};
+      now.hidden = cat(TensorList(h, 2), 0);
+      if (now.cell) {
+        const Tensor c[] = {now.cell, more.cell};
+        now.cell = cat(TensorList(c, 2), 0);
+      }
+    } else if (n < active) {
+      done_hidden.push_back(rows_of(now.hidden, n, active));
+      if (now.cell) done_cell.push_back(rows_of(now.cell, n, active));
+      now = cut(now, 0, n);
+    }
+    active = n;
+    now = step(kind, rows_of(projected, begins[t], begins[t] + n), now, w);
+    outputs[t] = now.hidden;
+  }
+  done_hidden.push_back(now.hidden);
+  if (now.cell) done_cell.push_back(now.cell);
+  std::reverse(done_hidden.begin(), done_hidden.end());
+  std::reverse(done_cell.begin(), done_cell.end());
+  s.hidden = cat(TensorList(done_hidden), 0);
+  if (now.cell) s.cell = cat(TensorList(done_cell), 0);
+  return cat(TensorList(outputs), 0);
+}
+
+struct Options {
+  bool biases;
+  int64_t layers;
+  double dropout;
+  bool train, both_ways;
+};
+
+Weights take_weights(TensorList params, size_t& at, bool biases, bool projected) {
+  const size_t each = 2 + (biases ? 2 : 0) + (projected ? 1 : 0);
+  check(at + each <= params.size(), "Expected more parameters of a recurrent layer");
+  Weights w;
+  w.input = params[at];
+  w.hidden = params[at + 1];
+  if (biases) w.input_bias = params[at + 2], w.hidden_bias = params[at + 3];
+  if (projected) w.projection = params[at + each - 1];
+  at += each;
+  return w;
+}
+
+// All layers and directions. `sizes` is empty for sequences of one length.
+Three run_stack(Cell kind, Tensor input, const Tensor& h0, const Tensor& c0, TensorList params,
+                const Options& o, const std::vector<int64_t>& sizes) {
+  const int64_t ways = o.both_ways ? 2 : 1;
+  const bool projected = c0 && h0->sizes[h0.dim() - 1] != c0->sizes[c0.dim() - 1];
+  Tensors hidden, cells;
+  size_t at = 0;
+  for (int64_t layer = 0; layer < o.layers; ++layer) {
+    Tensors outputs;
+    for (int64_t way = 0; way < ways; ++way) {
+      const Weights w = take_weights(params, at, o.biases, projected);
+      const int64_t k = layer * ways + way;
+      State s{select(h0, 0, k), c0 ? Tensor(select(c0, 0, k)) : Tensor()};
+      outputs.push_back(sizes.empty() ? run_layer(kind, input, s, w, way)
+                                      : run_packed(kind, input, sizes, s, w, way));
+      hidden.push_back(unsqueeze(s.hidden, 0));
+      if (c0) cells.push_back(unsqueeze(s.cell, 0));
+    }
+    input = ways == 1 ? outputs[0] : Tensor(cat(TensorList(outputs), -1));
+    if (o.dropout > 0 && o.train && layer + 1 < o.layers) input = input * dropout_noise(input, o.dropout);
+  }
+  return {input, cat(TensorList(hidden), 0), c0 ? Tensor(cat(TensorList(cells), 0)) : Tensor()};
+}
+
+std::vector<int64_t> list_of(const Tensor& batch_sizes) {
+  const Tensor wide = empty(batch_sizes.sizes(), DType::Int64);
+  copy_data(wide, batch_sizes);
+  return {wide.ptr<int64_t>(), wide.ptr<int64_t>() + wide.numel()};
+}
+
+Three run_input(Cell kind, const Tensor& input, const Tensor& h0, const Tensor& c0,
+                TensorList params, const Options& o, bool batch_first) {
+  const Tensor x = batch_first ? Tensor(transpose(input, 0, 1)) : input;
+  Three made = run_stack(kind, x, h0, c0, params, o, {});
+  if (batch_first) std::get<0>(made) = transpose(std::get<0>(made), 0, 1);
+  return made;
+}
+
+}  // namespace
+
+const auto lstm = define<Three(Tensor, TensorList, TensorList, bool, int64_t, double, bool, bool,
+                               bool)>(
+    "lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, "
+    "float dropout, bool train, bool bidirectional, bool batch_first) "
+    "-> (Tensor, Tensor, Tensor)")
+  .doc("Long short-term memory over sequences (Hochreiter and Schmidhuber 1997).")
+  .composite([](const Tensor& input, TensorList hx, TensorList params, bool biases, int64_t layers,
+                double dropout, bool train, bool both_ways, bool batch_first) {
+    check(hx.size() == 2, "lstm expects two hidden states");
+    return run_input(Cell::Lstm, input, hx[0], hx[1], params,
+                     {biases, layers, dropout, train, both_ways}, batch_first);
+  });
+
+const auto lstm_packed = define<Three(Tensor, Tensor, TensorList, TensorList, bool, int64_t, double,
+                                      bool, bool)>(
+    "lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, "
+    "int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)")
+  .composite([](const Tensor& data, const Tensor& batch_sizes, TensorList hx, TensorList params,
+                bool biases, int64_t layers, double dropout, bool train, bool both_ways) {
+    check(hx.size() == 2, "lstm expects two hidden states");
+    return run_stack(Cell::Lstm, data, hx[0], hx[1], params,
+                     {biases, layers, dropout, train, both_ways}, list_of(batch_sizes));
+  });
+
+namespace {
+
+#define RL_RECURRENT(NAME, TEXT, KIND)                                                           \
+  const auto NAME = define<Two(Tensor, Tensor, TensorList, bool, int64_t, double, bool, bool,    \
+                               bool)>(                                                           \
+      TEXT ".input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, "  \
+      "float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)")    \
+    .doc("A recurrent network over sequences.")                                                  \
+    .composite([](const Tensor& input, const Tensor& hx, TensorList params, bool biases,         \
+                  int64_t layers, double dropout, bool train, bool both_ways,                    \
+                  bool batch_first) {                                                            \
+      const Three made = run_input(KIND, input, hx, Tensor(), params,                            \
+                                   {biases, layers, dropout, train, both_ways}, batch_first);    \
+      return Two(std::get<0>(made), std::get<1>(made));                                          \
+    });                                                                                          \
+  const auto NAME##_packed = define<Two(Tensor, Tensor, Tensor, TensorList, bool, int64_t,       \
+                                        double, bool, bool)>(                                    \
+      TEXT ".data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, "                 \
+      "bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) "         \
+      "-> (Tensor, Tensor)")                                                                     \
+    .composite([](const Tensor& data, const Tensor& batch_sizes, const Tensor& hx,               \
+                  TensorList params, bool biases, int64_t layers, double dropout, bool train,    \
+                  bool both_ways) {                                                              \
+      const Three made = run_stack(KIND, data, hx, Tensor(), params,                             \
+                                   {biases, layers, dropout, train, both_ways},                  \
+                                   list_of(batch_sizes));                                        \
+      return Two(std::get<0>(made), std::get<1>(made));                                          \
+    })
+RL_RECURRENT(gru, "gru", Cell::Gru);
+RL_RECURRENT(rnn_tanh, "rnn_tanh", Cell::Tanh);
+RL_RECURRENT(rnn_relu, "rnn_relu", Cell::Relu);
+#undef RL_RECURRENT
+
+#define RL_CELL(NAME, TEXT, KIND)                                                                \
+  const auto NAME = define<Tensor(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)>(              \
+      TEXT "(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "             \
+      "Tensor? b_hh=None) -> Tensor")                                                            \
+    .doc("One step of a recurrent network.")                                                     \
+    .composite([](const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, \
+                  const Tensor& b_ih, const Tensor& b_hh) {                                      \
+      return step(KIND, linear(input, w_ih, b_ih), {hx, Tensor()},                               \
+                  {w_ih, w_hh, b_ih, b_hh, Tensor()}).hidden;                                    \
+    })
+RL_CELL(gru_cell, "gru_cell", Cell::Gru);
+RL_CELL(rnn_tanh_cell, "rnn_tanh_cell", Cell::Tanh);
+RL_CELL(rnn_relu_cell, "rnn_relu_cell", Cell::Relu);
+#undef RL_CELL
+
+}  // namespace
+
+const auto lstm_cell = define<Two(Tensor, TensorList, Tensor, Tensor, Tensor, Tensor)>(
+    "lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
+    "Tensor? b_hh=None) -> (Tensor, Tensor)")
+  .doc("One step of an LSTM.")
+  .composite([](const Tensor& input, TensorList hx, const Tensor& w_ih, const Tensor& w_hh,
+                const Tensor& b_ih, const Tensor& b_hh) {
+    check(hx.size() == 2, "lstm_cell expects two hidden states");
+    const State s = step(Cell::Lstm, linear(input, w_ih, b_ih), {hx[0], hx[1]},
+                         {w_ih, w_hh, b_ih, b_hh, Tensor()});
+    return Two(s.hidden, s.cell);
+  });
+
+}  // namespace rl::ops
