@@ -32,8 +32,8 @@ class CallableHook : public Hook {
 };
 
 Tensor checked_gradient(PyObject* made, const Tensor& given) {
-  check(is_tensor(made), ErrorKind::Type, "hook returned ", Py_TYPE(made)->tp_name,
-        ", expected a Tensor or None");
+  check(is_tensor(made), ErrorKind::Type, "expected Variable, but hook returned '",
+        Py_TYPE(made)->tp_name, "'");
   const Tensor& g = tensor_of(made);
   if (given) {
     check(g.sizes() == given.sizes(), "hook '", "' has changed the size of value");
@@ -160,7 +160,11 @@ PyObject* node_repr(PyObject* o) {
   });
 }
 PyObject* node_name(PyObject* o, PyObject*) {
-  return guarded([&] { return PyUnicode_FromString(self_of(o)->name().c_str()); });
+  return guarded([&] {
+    std::string s = self_of(o)->name();  // classes that are not an op's or a function's are PyTorch's C++
+    if (s.find("Backward") == std::string::npos) s = "torch::autograd::" + s;
+    return PyUnicode_FromString(s.c_str());
+  });
 }
 PyObject* node_next(PyObject* o, void*) {
   return guarded([&] {

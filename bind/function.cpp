@@ -333,7 +333,7 @@ void place_in_graph(const Application& a, Tensor& t, Py_ssize_t place, Py_ssize_
   }
   if (input) {
     check(!(a.setup && a.is_to_save(t)),
-          "A input that has been returned as-is as output is being saved for backward. This is not "
+          "An input that has been returned as-is as output is being saved for backward. This is not "
           "supported if you override setup_context. You should return and save a view of the input "
           "instead, e.g. with x.view_as(x) or setup ctx inside the forward function itself.");
     t = as_view(t);
@@ -353,8 +353,9 @@ Tensor finish_output(const Application& a, Tensor t, Py_ssize_t place, Py_ssize_
     a.node->inputs.resize(size_t(place));
     a.node->add_input(t);
   }
-  if (!requires_grad(t)) return t;
-  if (a.is_input(t)) return detached(t);
+  const bool as_given = a.is_input(t) && !a.is_dirty(t);
+  if (!requires_grad(t)) return as_given ? as_view(t) : t;
+  if (as_given) return detached(t);
   if (!is_view(t)) detach_in_place(t);
   return t;
 }

@@ -123,6 +123,8 @@ PyObject* requires_grad_(PyObject* o, PyObject* args, PyObject* kwargs) {
     int on = 1;
     static const char* names[] = {"requires_grad", nullptr};
     need(PyArg_ParseTupleAndKeywords(args, kwargs, "|p:requires_grad_", const_cast<char**>(names), &on));
+    check(!on || is_differentiable(self_of(o).dtype()),
+          "only Tensors of floating point dtype can require gradients");
     set_requires_grad(self_of(o), on);
     Py_INCREF(o);
     return o;

@@ -63,9 +63,16 @@ int grad_set(PyObject* o, PyObject* value, void*) {
           "grad of type ", Py_TYPE(value)->tp_name);
     const Tensor& g = tensor_of(value);
     check(!g.same(t), "can't assign Variable as its own grad");
-    check(g.dtype() == t.dtype(), "assigned grad has data of a different type");
+    check(g.dtype() == t.dtype(), "attempting to assign a gradient with dtype '", c_name_of(g.dtype()),
+          "' to a tensor with grad_dtype '", type_name_of(t.dtype()), "'. The gradient must match the "
+          "tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
+          "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. "
+          "Diverging the dtypes of a tensor and its gradient may break downstream systems that "
+          "assume they match.");
     check(g.device() == t.device(), "assigned grad has data located on a different device");
-    check(g.sizes() == t.sizes(), "assigned grad has data of a different size");
+    check(g.sizes() == t.sizes(), "attempting to assign a gradient of size '", g.sizes(), "' to a "
+          "tensor of size '", t.sizes(), "'. Please ensure that the gradient and the tensor are the "
+          "same size");
     set_grad(t, g);
     return 0;
   });
@@ -74,6 +81,8 @@ int grad_set(PyObject* o, PyObject* value, void*) {
 int requires_grad_set(PyObject* o, PyObject* value, void*) {
   return guarded([&] {
     check(value && PyBool_Check(value), "requires_grad must be a bool");
+    check(value != Py_True || is_differentiable(self_of(o).dtype()),
+          "only Tensors of floating point and complex dtype can require gradients");
     set_requires_grad(self_of(o), value == Py_True);
     return 0;
   });

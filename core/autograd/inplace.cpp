@@ -1,5 +1,6 @@
 // In-place changes and views: what is allowed, and how history moves to the base.
 #include "autograd/meta.h"
+#include "autograd/names.h"
 #include "ops/ops.h"
 
 namespace rl {
@@ -20,9 +21,7 @@ namespace {
   const char* what = indirect ? "its base or another view of its base has been" : "is being";
   std::string s;
   if (a.node) {
-    std::string name = a.node->name();  // a custom Function goes by its own name
-    if (a.kind == ViewKind::Custom && name.ends_with("Backward")) name.resize(name.size() - 8);
-    s = text("Output ", int64_t(a.output), " of ", name, " is a view and ", what,
+    s = text("Output ", int64_t(a.output), " of ", forward_name(*a.node), " is a view and ", what,
              " modified inplace.");
   } else if (a.kind == ViewKind::Inference) {
     s = text("A view was created in inference mode and ", what, " modified inplace in normal mode.");

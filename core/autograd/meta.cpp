@@ -61,7 +61,7 @@ void set_requires_grad(const Tensor& t, bool on) {
         "variable in a subgraph that doesn't require differentiation use "
         "var_no_grad = var.detach().");
   check(!on || is_differentiable(t.dtype()),
-        "only Tensors of floating point and complex dtype can require gradients");
+        "Only Tensors of floating point and complex dtype can require gradients");
   check(!on || !t.is_inference() || (modes() & kInference),
         "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
   if (!on && !t->autograd) return;
@@ -90,7 +90,7 @@ void detach_in_place(const Tensor& t) {
         "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, "
         "gradients are views of DDP buckets, and hence detach_() cannot be called on these "
         "gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
-        "torch/optim/optimizer.py as a reference.");
+        "torch/optim/optimizer.py as the solution.");
   if (!t->autograd) return;
   t->autograd->node = nullptr;
   t->autograd->output = 0;

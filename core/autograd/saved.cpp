@@ -1,5 +1,6 @@
 // Saved values: what a node keeps for backward, checked against later changes.
 #include "autograd/meta.h"
+#include "autograd/names.h"
 
 namespace rl {
 
@@ -11,7 +12,7 @@ namespace {
 std::string describe(const Tensor& t, const Ref<Node>& made_by, int output) {
   std::string s = text("[", t.device().is_meta() ? "torch.meta." : "torch.",
                        type_name_of(t.dtype()), "Tensor ", t.sizes(), "]");
-  if (made_by) s += text(", which is output ", int64_t(output), " of ", made_by->name(), ",");
+  if (made_by) s += text(", which is output ", int64_t(output), " of ", forward_name(*made_by), ",");
   return s;
 }
 
@@ -48,8 +49,10 @@ Saved::Saved(const Arg& arg, bool output) {
     return;
   }
   const Tensor& t = arg.as_tensor();
-  check(!t.is_inference(), "Inference tensors cannot be saved for backward. To work around you can "
-        "make a clone to get a normal tensor and use it in autograd.");
+  check(!t.is_inference(), "Inference tensors cannot be saved for backward. Please do not use Tensors "
+        "created in inference mode in computation tracked by autograd. To work around this, you can "
+        "make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
+        "instead of `torch.inference_mode()`.");
   is_output_ = output;
   if (output && t->autograd) output_ = t->autograd->output;
   if (__builtin_expect(modes() & kSavedHooks, 0) && pack_saved) {
@@ -83,7 +86,7 @@ Value Saved::unpack(const Ref<Node>& self) const {
                "gradient. The variable in question was changed in there or anywhere later. Good "
                "luck!"
              : "enable anomaly detection to find the operation that failed to compute its "
-               "gradient, with torch.autograd.set_detect_anomaly(True).");
+               "gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False).");
   }
   if (!is_output_) return value_;
   return Value(PackedWithHistory::in_graph(t, self, output_));

@@ -92,7 +92,7 @@ def _make_grads(outputs: tuple, grads: tuple, batched: bool = False) -> tuple:
             elif out.requires_grad:
                 if out.numel() != 1:
                     raise RuntimeError("grad can be implicitly created only for scalar outputs")
-                if not (out.is_floating_point() or out.is_complex()):
+                if not out.dtype.is_floating_point:
                     raise RuntimeError(
                         "grad can be implicitly created only for real scalar outputs but got "
                         f"{out.dtype}"

@@ -162,7 +162,7 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
                 state[1][position] = grad
                 state[0] -= 1
                 complete = state[0] == 0
-                grads = tuple(state[1])
+                grads = state[1]
                 if complete:
                     del runs[run]
             if complete:
