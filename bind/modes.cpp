@@ -1,5 +1,7 @@
 // no_grad, enable_grad and inference_mode: context managers that set bits of the mode word.
 #include "bind/autograd.h"
+#include "bind/types.h"
+#include "ops/autocast.h"
 
 namespace rl::bind {
 namespace {
@@ -100,10 +102,35 @@ int add_type(PyObject* module, const char* name, newfunc make) {
   return type ? PyModule_AddObjectRef(module, name, type.get()) : -1;
 }
 
+// ---- Autocast on the CPU
+
+PyObject* autocast_on(PyObject*, PyObject*) { return py_bool(modes() & kAutocast); }
+PyObject* set_autocast(PyObject*, PyObject* on) {
+  const int v = PyObject_IsTrue(on);
+  if (v < 0) return nullptr;
+  const bool before = modes() & kAutocast;
+  modes_word = v ? modes_word | kAutocast : modes_word & ~kAutocast;
+  return py_bool(before);
+}
+PyObject* autocast_dtype_get(PyObject*, PyObject*) { return wrap_dtype(autocast_dtype); }
+PyObject* autocast_dtype_set(PyObject*, PyObject* o) {
+  return guarded([&] {
+    check(is_dtype(o), ErrorKind::Type, "dtype must be torch.dtype, not ", Py_TYPE(o)->tp_name);
+    autocast_dtype = dtype_of(o);
+    return none();
+  });
+}
+PyMethodDef functions[] = {
+    {"_autocast_enabled", autocast_on, METH_NOARGS, nullptr},
+    {"_set_autocast", set_autocast, METH_O, nullptr},
+    {"_autocast_dtype", autocast_dtype_get, METH_NOARGS, nullptr},
+    {"_set_autocast_dtype", autocast_dtype_set, METH_O, nullptr},
+    {}};
+
 }  // namespace
 
 int add_modes(PyObject* module) {
-  return add_type(module, "_NoGrad", mode_new<kNoGrad, 0>) |
+  return PyModule_AddFunctions(module, functions) | add_type(module, "_NoGrad", mode_new<kNoGrad, 0>) |
          add_type(module, "_EnableGrad", mode_new<0, kNoGrad>) |
          add_type(module, "_InferenceMode", inference_new);
 }

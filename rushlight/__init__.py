@@ -1,9 +1,10 @@
 """Rushlight: a small, quick torch that explains itself. ``import rushlight as torch``."""
 
+# ruff: noqa: F401  (names are imported to be found here)
+
 from __future__ import annotations
 
 import sys as _sys
-from types import ModuleType as _ModuleType
 
 from . import _C
 
@@ -62,8 +63,8 @@ from ._C import (
 from .version import __version__
 
 
-def _namespace(name: str, table: dict) -> _ModuleType:
-    module = _ModuleType(f"{__name__}._C.{name}", f"The core's ops of torch._C.{name}.")
+def _namespace(name: str, table: dict):
+    module = type(_sys)(f"{__name__}._C.{name}", f"The core's ops of torch._C.{name}.")
     module.__dict__.update(table)
     _sys.modules[module.__name__] = module
     setattr(_C, name, module)
@@ -151,7 +152,6 @@ _LAZY_MODULES = frozenset(
 )
 # Names that come from such a module.
 _HOME = {
-    "GradScaler": "amp",
     "TypedStorage": "storage",
     "autocast": "amp",
     "fork_rng": "random",

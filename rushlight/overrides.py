@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import wraps
-
 from . import _C
 
 __all__ = [
@@ -230,6 +228,7 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
 
 def wrap_torch_function(dispatcher):
     """Makes a function overridable: ``dispatcher`` returns its arguments that may override."""
+    from functools import wraps
 
     def inner(func):
         @wraps(func)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 from ._C import default_generator
 
 __all__ = [
@@ -50,20 +48,32 @@ def thread_safe_generator():
     return None
 
 
-@contextmanager
-def fork_rng(
-    devices=None,
-    enabled=True,
-    _caller="fork_rng",
-    _devices_kw="devices",
-    device_type="cuda",
-):
-    """Restores the state of the default generator when the block ends."""
-    if not enabled:
-        yield
-        return
-    state = get_rng_state()
-    try:
-        yield
-    finally:
-        set_rng_state(state)
+class fork_rng:
+    """Restores the state of the default generator when the block ends; also a decorator."""
+
+    def __init__(
+        self,
+        devices=None,
+        enabled=True,
+        _caller="fork_rng",
+        _devices_kw="devices",
+        device_type="cuda",
+    ):
+        self._enabled = enabled
+
+    def __enter__(self):
+        self._state = get_rng_state() if self._enabled else None
+
+    def __exit__(self, *error):
+        if self._enabled:
+            set_rng_state(self._state)
+
+    def __call__(self, function):
+        from functools import wraps
+
+        @wraps(function)
+        def wrapped(*args, **kwargs):
+            with type(self)(enabled=self._enabled):
+                return function(*args, **kwargs)
+
+        return wrapped

@@ -3,4 +3,4 @@
 from . import _C
 
 globals().update(_C._special_table)
-__all__ = sorted(_C._special_table)
+__all__ = sorted(_C._special_table)  # noqa: PLE0605

@@ -1,5 +1,7 @@
 """Automatic differentiation: backward passes, modes, custom functions."""
 
+# ruff: noqa: F401  (names are imported to be found here)
+
 from __future__ import annotations
 
 import rushlight as torch
@@ -20,7 +22,6 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
-    "forward_ad",
     "function",
     "functional",
     "grad",
@@ -43,7 +44,7 @@ _HOME = {
     "gradgradcheck": "gradcheck",
     "Variable": "variable",
 }
-_SUBMODULES = frozenset("anomaly_mode forward_ad function functional graph variable".split())
+_SUBMODULES = frozenset("anomaly_mode function functional graph variable".split())
 
 
 def _as_tuple(value, count: int) -> tuple:

@@ -49,7 +49,7 @@ def context_decorator(context, function):
             stacklevel=3,
         )
         original = function
-        function = lambda *args, **kwargs: original(*args, **kwargs)  # noqa: E731
+        function = lambda *args, **kwargs: original(*args, **kwargs)
     from functools import wraps
     from inspect import isgeneratorfunction
 

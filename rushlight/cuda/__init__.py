@@ -120,8 +120,4 @@ def __getattr__(name: str):
         return lambda *args, **kwargs: None
     if name in _ZERO:
         return lambda device=None: 0
-    if name == "amp":
-        from importlib import import_module
-
-        return import_module("rushlight.cuda.amp")
     raise AttributeError(f"module 'torch.cuda' has no attribute '{name}'")

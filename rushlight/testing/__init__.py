@@ -1,6 +1,6 @@
 """What tests of programs need: assert_close, make_tensor, gradcheck and gradgradcheck."""
 
-from rushlight.autograd.gradcheck import gradcheck, gradgradcheck
+from rushlight.autograd import gradcheck, gradgradcheck
 
 from ._comparison import assert_close
 from ._creation import make_tensor

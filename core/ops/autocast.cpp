@@ -1,0 +1,66 @@
+// Autocast: which dtype an op computes in, by the rule of its record.
+#include "ops/autocast.h"
+
+#include "ops/dispatch.h"
+#include "ops/ops.h"
+
+namespace rl {
+
+constinit thread_local DType autocast_dtype = DType::BFloat16;
+
+namespace {
+
+// float64 and integers stay what they are.
+bool eligible(const Tensor& t) {
+  return t && t.is_floating() && t.dtype() != DType::Double && (t.device().is_cpu() || t.is_meta());
+}
+
+template <class F> void each_tensor(const Record& r, const Arg* args, F f) {
+  for (size_t i = 0; i < r.params.size(); ++i) {
+    if (r.params[i].written) continue;
+    if (args[i].tag == Tag::Tensor) f(args[i].as_tensor());
+    else if (args[i].tag == Tag::Tensors)
+      for (const Tensor& t : args[i].tensors()) f(t);
+  }
+}
+
+// The dtype that eligible arguments take; Undefined leaves them alone.
+DType target(const Record& r, const Arg* args) {
+  if (r.autocast == Autocast::Lower) return autocast_dtype;
+  if (r.autocast == Autocast::Float) return DType::Float;
+  DType widest = DType::Undefined;
+  bool wide = false;
+  each_tensor(r, args, [&](const Tensor& t) {
+    if (!eligible(t)) return;
+    wide |= t.dtype() == DType::Float;
+    widest = autocast_dtype;
+  });
+  return wide ? DType::Float : widest;
+}
+
+void cast_arguments(const Record& r, Arg* args, Tensors& kept) {
+  const DType to = target(r, args);
+  if (to == DType::Undefined) return;
+  size_t count = 0;
+  each_tensor(r, args, [&](const Tensor&) { ++count; });
+  kept.reserve(count);                       // arguments point into it
+  auto cast = [&](const Tensor& t) {
+    kept.push_back(eligible(t) && t.dtype() != to ? ops::to_dtype(t, to) : t);
+  };
+  for (size_t i = 0; i < r.params.size(); ++i) {
+    if (r.params[i].written) continue;
+    if (args[i].tag == Tag::Tensor) {
+      cast(args[i].as_tensor());
+      args[i] = Arg(kept.back());
+    } else if (args[i].tag == Tag::Tensors) {
+      const size_t first = kept.size();
+      for (const Tensor& t : args[i].tensors()) cast(t);
+      args[i] = Arg(TensorList(kept.data() + first, kept.size() - first));
+    }
+  }
+}
+
+[[gnu::constructor]] void supply() { autocast_hook = cast_arguments; }
+
+}  // namespace
+}  // namespace rl
