@@ -336,8 +336,11 @@ void enter(Table& table, const Record& r, const std::string& name) {
     add(named(table, "_special", name.substr(8), false, false));
     return;
   }
-  if (r.forms & (Function | NN | Linalg | Special | FFT | Hidden))
-    add(named(table, namespace_of(r), name, false, false));
+  if (r.forms & (Function | NN | Linalg | Special | FFT | Hidden)) {
+    const std::string place = namespace_of(r), prefix = place.substr(1) + "_";
+    const bool prefixed = r.forms & (Linalg | Special | FFT) && name.compare(0, prefix.size(), prefix) == 0;
+    add(named(table, place, prefixed ? name.substr(prefix.size()) : name, false, false));
+  }
   if (r.forms & Method) add(named(table, "Tensor", name, true, false));
   if (r.forms & Inplace) {
     if (r.forms & Method) add(named(table, "Tensor", name + "_", true, true));

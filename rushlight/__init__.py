@@ -108,6 +108,7 @@ from .autograd.grad_mode import (  # noqa: E402
     no_grad,
     set_grad_enabled,
 )
+from ._reductions import norm, unique, unique_consecutive  # noqa: E402
 from .functional import (  # noqa: E402
     broadcast_shapes,
     compile,

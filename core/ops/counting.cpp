@@ -1,6 +1,8 @@
 // Distinct values, places in sorted tables, and histograms.
 #include "kernels/counting.h"
 
+#include <cmath>
+
 #include "ops/promotion.h"
 #include "ops/reduce.h"
 
@@ -73,6 +75,15 @@ int64_t consecutive_rows(const Tensor& rows, int64_t* first, int64_t* inverse, i
   return found;
 }
 
+// A list of sizes or strides with one dimension moved.
+Dims moved(Ints list, int64_t from, int64_t to) {
+  Dims r(list);
+  const int64_t one = r[from];
+  r.erase(size_t(from));
+  r.insert(size_t(to), one);
+  return r;
+}
+
 // Distinct slices along a dimension.
 Triple distinct_slices(const Tensor& self, int64_t dim, bool neighbours, bool inverse,
                        bool counts) {
@@ -87,9 +98,7 @@ Triple distinct_slices(const Tensor& self, int64_t dim, bool neighbours, bool in
   refuse_complex("unique_dim", self);
   const int64_t n = self.sizes()[d];
   if (self.numel() == 0) return {clone(self, std::nullopt), empty({n}, DType::Int64), none()};
-  Dims sizes(self.sizes()), strides(self.strides());
-  std::swap(sizes[0], sizes[d]);
-  std::swap(strides[0], strides[d]);
+  Dims sizes = moved(self.sizes(), d, 0), strides = moved(self.strides(), d, 0);
   const Tensor turned = dense(alias(self, sizes, strides, self.offset()));
   const Tensor rows = alias(turned, {n, self.numel() / n}, {self.numel() / n, 1}, turned.offset());
   const Tensor first = empty({n}, DType::Int64), places = empty({n}, DType::Int64),
@@ -107,10 +116,8 @@ Triple distinct_slices(const Tensor& self, int64_t dim, bool neighbours, bool in
     std::memcpy(picked.data() + i * int64_t(bytes),
                 rows.data() + first.ptr<int64_t>()[i] * int64_t(bytes), bytes);
   }
-  Dims back(contiguous_strides(sizes));
-  std::swap(sizes[0], sizes[d]);
-  std::swap(back[0], back[d]);
-  return {dense(alias(picked, sizes, back, 0)), inverse ? places : none(),
+  const Dims back = moved(contiguous_strides(sizes), 0, d);
+  return {alias(picked, moved(sizes, 0, d), back, 0), inverse ? places : none(),
           counts ? first_of(count, found) : none()};
 }
 
@@ -338,6 +345,169 @@ const auto bincount = define<Tensor(Tensor, Tensor, int64_t)>(
     if (narrow) kernels::bincount(in.data(), in.dtype(), n, bins, w.ptr<float>(), sums.ptr<float>());
     else kernels::bincount(in.data(), in.dtype(), n, bins, w.ptr<double>(), sums.ptr<double>());
     return sums;
+  });
+
+namespace {
+
+// The smallest and the largest element, as doubles.
+std::pair<double, double> range_of(const Tensor& self) {
+  const Tensor low = empty({}, self.dtype()), high = empty({}, self.dtype());
+  fold_into(low, self, kAllDims, Fold::Min);
+  fold_into(high, self, kAllDims, Fold::Max);
+  return {item_of(low).to_double(), item_of(high).to_double()};
+}
+// bins + 1 edges at equal distances, worked out from both ends in the dtype, as linspace does.
+Tensor even_edges(double low, double high, int64_t bins, DType dtype) {
+  const Tensor edges = empty({bins + 1}, dtype);
+  dispatch(dtype, [&](auto* none) {
+    using T = pointee<decltype(none)>;
+    if constexpr (std::is_floating_point_v<T>) {
+      const T first = T(low), last = T(high), step = (last - first) / T(bins);
+      for (int64_t i = 0; i <= bins; ++i) {
+        edges.ptr<T>()[i] = i < (bins + 1) / 2 ? first + step * T(i) : last - step * T(bins - i);
+      }
+    } else {
+      const double step = (high - low) / double(bins);
+      for (int64_t i = 0; i <= bins; ++i) edges.ptr<T>()[i] = Scalar(low + step * double(i)).to<T>();
+    }
+  });
+  return edges;
+}
+void histogram_into(const Tensor& out, const Tensor& self, const Tensor& edges,
+                    const Tensor& weight, kernels::Binning binning) {
+  const Tensor points = dense(self), weights = weight ? dense(weight) : weight;
+  const void* edge_data = edges.data();
+  const int64_t bins = out.numel();
+  kernels::Histogram h{points.data(), weights ? weights.data() : nullptr, &edge_data, &bins, 1,
+                       points.numel(), self.dtype(), binning};
+  kernels::histogram(h, out.data());
+}
+void check_bins(int64_t bins) {
+  check(bins > 0, "torch.histogram(): bins must be > 0, but got ", bins, " for dimension 0");
+}
+void refuse_type(const char* kernel, const Tensor& self) {
+  check(is_floating(self.dtype()), ErrorKind::NotImplemented, "\"", kernel,
+        "\" not implemented for '", type_name_of(self.dtype()), "'");
+}
+
+}  // namespace
+
+const auto histc = define<Tensor(Tensor, int64_t, Scalar, Scalar)>(
+    "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor")
+  .doc(R"(
+    How many elements fall into each of `bins` equal bins from `min` to `max`; the data's own range
+    where the two are equal.
+
+    >>> torch.histc(torch.tensor([0., 1., 1., 4.]), 2, 0, 4)
+    tensor([3., 1.])
+  )")
+  .forms(Function | Method | Out)
+  .infer([](Infer& r, const Tensor& self, int64_t bins, const Scalar&, const Scalar&) {
+    check_bins(bins);
+    r.result({bins}, self.dtype(), self.device());
+  })
+  .kernel([](Tensor& result, const Tensor& self, int64_t bins, const Scalar& min,
+             const Scalar& max) {
+    refuse_type("histogram_cpu", self);
+    double low = min.to_double(), high = max.to_double();
+    if (low == high && self.numel() > 0) std::tie(low, high) = range_of(self);
+    if (low == high) {
+      low -= 1;
+      high += 1;
+    }
+    check(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high,
+          "] is not finite");
+    check(low < high, "torch.histc: max must be larger than min");
+    histogram_into(result, self, even_edges(low, high, bins, self.dtype()), Tensor(),
+                   kernels::Binning::Proportion);
+  });
+
+namespace {
+
+void check_weight(const Tensor& self, const Tensor& weight) {
+  if (!weight) return;
+  check(weight.dtype() == self.dtype(), "torch.histogramdd: if weight tensor is provided, input "
+        "tensor and weight tensor should have the same dtype, but got input(",
+        type_name_of(self.dtype()), "), and weight(", type_name_of(weight.dtype()), ")");
+  check(weight.sizes() == self.sizes(), "torch.histogramdd: if weight tensor is provided it should "
+        "have the same shape as the input tensor excluding its innermost dimension, but got input "
+        "with shape ", Ints{self.numel(), 1}, " and weight with shape ", weight.sizes());
+}
+// Counts over their sum and the widths of the bins.
+void make_density(const Tensor& hist, const Tensor& edges) {
+  const Tensor h = empty(hist.sizes(), DType::Double), e = empty(edges.sizes(), DType::Double);
+  copy_data(h, hist);
+  copy_data(e, edges);
+  double total = 0;
+  for (int64_t i = 0; i < h.numel(); ++i) total += h.ptr<double>()[i];
+  for (int64_t i = 0; i < h.numel(); ++i) {
+    h.ptr<double>()[i] /= total * (e.ptr<double>()[i + 1] - e.ptr<double>()[i]);
+  }
+  copy_data(hist, h);
+}
+
+using Numbers = std::optional<Span<Scalar>>;
+
+}  // namespace
+
+const auto histogram_edges = define<Pair(Tensor, Tensor, Tensor, bool)>(
+    "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False)"
+    " -> (Tensor hist, Tensor bin_edges)")
+  .forms(Function | Method | Out)
+  .infer([](Infer& r, const Tensor& self, const Tensor& bins, const Tensor& weight, bool) {
+    check(bins.dim() == 1, "torch.histogramdd: bins tensor should have one dimension, but got ",
+          bins.dim(), " dimensions in the bins tensor for dimension 0");
+    check_bins(bins.numel() - 1);
+    check_weight(self, weight);
+    r.result({bins.numel() - 1}, self.dtype(), self.device());
+    r.result(bins.sizes(), bins.dtype(), self.device());
+  })
+  .kernel([](Tensor& hist, Tensor& edges, const Tensor& self, const Tensor& bins,
+             const Tensor& weight, bool density) {
+    refuse_type("histogramdd", self);
+    copy_data(edges, bins);
+    histogram_into(hist, self, edges, weight, kernels::Binning::Search);
+    if (density) make_density(hist, edges);
+  });
+
+const auto histogram = define<Pair(Tensor, int64_t, Numbers, Tensor, bool)>(
+    "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None,"
+    " bool density=False) -> (Tensor hist, Tensor bin_edges)")
+  .doc(R"(
+    How many elements fall into each bin, and the edges of the bins: a number of equal bins, or bins
+    between the edges given.
+
+    >>> torch.histogram(torch.tensor([0., 1., 1., 4.]), 2, range=(0., 4.)).hist
+    tensor([3., 1.])
+  )")
+  .forms(Function | Method | Out)
+  .infer([](Infer& r, const Tensor& self, int64_t bins, Numbers, const Tensor& weight, bool) {
+    check_bins(bins);
+    check_weight(self, weight);
+    r.result({bins}, self.dtype(), self.device());
+    r.result({bins + 1}, self.dtype(), self.device());
+  })
+  .kernel([](Tensor& hist, Tensor& edges, const Tensor& self, int64_t bins, Numbers range,
+             const Tensor& weight, bool density) {
+    refuse_type("histogramdd", self);
+    double low = 0, high = 0;
+    if (range && range->size() == 2) {
+      low = (*range)[0].to_double();
+      high = (*range)[1].to_double();
+    } else if (self.numel() > 0) {
+      std::tie(low, high) = range_of(self);
+    } else {
+      high = 1;
+    }
+    check(low <= high, "torch.histogramdd: min should not exceed max, but got min ", low, " max ",
+          high, " for dimension 0");
+    if (low == high) {
+      low -= 0.5;
+      high += 0.5;
+    }
+    copy_data(edges, even_edges(low, high, bins, self.dtype()));
+    histogram_into(hist, self, edges, weight, kernels::Binning::Corrected);
+    if (density) make_density(hist, edges);
   });
 
 }  // namespace rl::ops

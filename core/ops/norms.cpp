@@ -97,7 +97,7 @@ Tensor norm_backward(const Tensor& grad_out, const Tensor& self, double p, const
   const Tensor norm = spread(norm_out, self.sizes(), mask, keepdim);
   const Tensor grad = spread(grad_out, self.sizes(), mask, keepdim);
   const auto unless_zero = [&](const Tensor& t) { return zero_where(eq(norm, Scalar(0)), t); };
-  if (p == 0) return zeros_like(self);
+  if (p == 0) return Tensor();
   if (p == 1) return sgn(self) * grad;
   if (p == 2) return grad * unless_zero(self / norm);
   if (std::isinf(p)) {
@@ -131,6 +131,7 @@ const Op<Tensor(Tensor, Scalar, MaybeDims, bool, MaybeDType)> vector_norm =
     tensor(5.)
   )")
   .forms(Linalg | Out)
+  .exact_out()
   .autocast(Autocast::Float)
   .infer([](Infer& r, const Tensor& self, const Scalar& ord, MaybeDims dim, bool keepdim,
             MaybeDType dtype) {
@@ -252,6 +253,15 @@ const auto linalg_norm_named = define<Tensor(Tensor, Text, MaybeDims, bool, Mayb
     return matrix_norm_of(self, ord, dim ? Dims(*dim) : Dims{0, 1}, keepdim, dtype);
   });
 
+namespace {
+
+void check_normed(const Tensor& self) {
+  check(is_differentiable(self.dtype()), "norm(): input dtype should be either floating point or "
+        "complex. Got ", type_name_of(self.dtype()), " instead.");
+}
+
+}  // namespace
+
 const auto frobenius_norm = define<Tensor(Tensor, Ints, bool)>(
     "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
   .doc(R"(
@@ -264,6 +274,7 @@ const auto frobenius_norm = define<Tensor(Tensor, Ints, bool)>(
   .composite([](const Tensor& self, Ints dim, bool keepdim) {
     check(dim.size() <= 2, "Expected at most 2 dimensions, but got ", int64_t(dim.size()),
           " dimensions instead.");
+    check_normed(self);
     return Tensor(vector_norm(self, 2, dim, keepdim));
   });
 
@@ -278,7 +289,9 @@ const auto dist = define<Tensor(Tensor, Tensor, Scalar)>(
   .forms(Function | Method)
   .produce([](const Tensor& self, const Tensor& other, const Scalar& p) {
     NoGrad quiet;
-    return Tensor(vector_norm(self - other, p));
+    const Tensor difference = self - other;
+    check_normed(difference);
+    return Tensor(vector_norm(difference, p));
   })
   .grad("self", "grad, self, other, p, result",
         [](const Tensor& grad, const Tensor& self, const Tensor& other, const Scalar& p,
@@ -321,9 +334,11 @@ const auto renorm = define<Tensor(Tensor, Scalar, int64_t, Scalar)>(
     check(self.dim() > 1, "renorm: input needs at least 2 dimensions, got ", self.dim(),
           " dimensions");
     NoGrad quiet;
-    const Tensor norm = vector_norm(self, p, all_but(dim, self.dim()), true);
+    const DType wide = compute_of(self.dtype());
+    const Tensor norm = vector_norm(self, p, all_but(dim, self.dim()), true, wide);
     const Tensor bound = reciprocal(norm + Scalar(kRenormGuard)) * most;
-    return Tensor(self * where(gt(norm, most), bound, Scalar(1)));
+    const Tensor in = contiguous(self, MemoryFormat::Contiguous);
+    return to_dtype(in * where(gt(norm, most), bound, Scalar(1)), self.dtype());
   })
   .grad("self", "grad, self, p, dim, maxnorm",
         [](const Tensor& grad, const Tensor& self, const Scalar& p, int64_t dim,

@@ -338,6 +338,10 @@ Tensor pair_sums(const Tensor& y, int64_t dim) {
   const int64_t n = y.sizes()[dim];
   return part(y, dim, 0, n - 1) + part(y, dim, 1, n);
 }
+void refuse_bools(const char* name, const Tensor& y, const Tensor& x) {
+  check(!is_bool(y.dtype()) && !(x && is_bool(x.dtype())), name, ": received a bool input for ",
+        x ? "`x` or `y`" : "`y`", ", but bool is not supported");
+}
 Tensor halved(const Tensor& t, double factor) { return t * Scalar(factor / 2); }
 
 }  // namespace
@@ -348,6 +352,7 @@ const auto trapezoid_x = define<Tensor(Tensor, Tensor, int64_t)>(
   .composite([](const Tensor& y, const Tensor& x, int64_t dim) {
     const int64_t d = wrap_dim(dim, y.dim());
     if (y.sizes()[d] == 0) return Tensor(sum_dim(y, Ints{d}));
+    refuse_bools("trapezoid", y, x);
     return halved(sum_dim(pair_sums(y, d) * widths("trapezoid", y, x, d), Ints{d}), 1);
   });
 
@@ -363,6 +368,7 @@ const auto trapezoid = define<Tensor(Tensor, Scalar, int64_t)>(
   .composite([](const Tensor& y, const Scalar& dx, int64_t dim) {
     const int64_t d = wrap_dim(dim, y.dim(), false);
     if (y.sizes()[d] == 0) return Tensor(sum_dim(y, Ints{d}));
+    refuse_bools("trapezoid", y, Tensor());
     return halved(sum_dim(pair_sums(y, d), Ints{d}), dx.to_double());
   });
 
@@ -370,6 +376,7 @@ const auto cumulative_trapezoid_x = define<Tensor(Tensor, Tensor, int64_t)>(
     "cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor")
   .composite([](const Tensor& y, const Tensor& x, int64_t dim) {
     const int64_t d = wrap_dim(dim, y.dim());
+    refuse_bools("cumulative_trapezoid", y, x);
     return halved(cumsum(pair_sums(y, d) * widths("cumulative_trapezoid", y, x, d), d), 1);
   });
 
@@ -384,7 +391,8 @@ const auto cumulative_trapezoid = define<Tensor(Tensor, Scalar, int64_t)>(
   .composite([](const Tensor& y, const Scalar& dx, int64_t dim) {
     check(y.dim() > 0, ErrorKind::Index, "slice() cannot be applied to a 0-dim tensor.");
     const int64_t d = wrap_dim(dim, y.dim());
-    return halved(cumsum(pair_sums(y, d), d), dx.to_double());
+    refuse_bools("cumulative_trapezoid", y, Tensor());
+    return Tensor(cumsum(halved(pair_sums(y, d), dx.to_double()), d));
   });
 
 }  // namespace rl::ops
