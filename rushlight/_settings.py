@@ -35,6 +35,27 @@ def set_default_device(device) -> None:
     _default_device = device
 
 
+_entered: list = []
+
+
+def enter_device(self):
+    """``with torch.device(...)``: factory functions use it where no device is given."""
+    from .utils._device import DeviceContext
+
+    context = DeviceContext(self)
+    context.__enter__()
+    _entered.append(context)
+    return self
+
+
+def leave_device(self, *error) -> None:
+    """The end of ``with torch.device(...)``."""
+    _entered.pop().__exit__(*error)
+
+
+_C.device.__enter__, _C.device.__exit__ = enter_device, leave_device
+
+
 def set_default_tensor_type(t) -> None:
     """Sets the default dtype by a tensor type's name, "torch.DoubleTensor", or class."""
     from ._utils import dtype_of_tensor_type
