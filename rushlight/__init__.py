@@ -124,6 +124,7 @@ from .functional import (  # noqa: E402
     is_storage,
     is_tensor,
     numel,
+    split,
     typename,
 )
 from .interchange import asarray  # noqa: E402
@@ -169,7 +170,6 @@ _HOME = {
     "set_autocast_dtype": "amp",
     "set_autocast_enabled": "amp",
     "to_dlpack": "utils.dlpack",
-    "vmap": "func",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import _C
 
-__all__ = ["broadcast_shapes", "is_nonzero", "is_tensor", "numel", "typename"]
+__all__ = ["broadcast_shapes", "is_nonzero", "is_tensor", "numel", "split", "typename"]
 
 
 def is_tensor(obj, /) -> bool:
@@ -95,6 +95,19 @@ def get_device(input) -> int:
     """The index of the device; -1 for the CPU."""
     _check_tensor("get_device", input)
     return input.get_device()
+
+
+_split = _C._ops_table["split"]
+
+
+def split(tensor, split_size_or_sections, dim=0):
+    """Parts of ``tensor`` along ``dim``, as views.
+
+    An int gives the size of each part (the last may be smaller), a list all their sizes.
+    """
+    if isinstance(split_size_or_sections, (list, tuple)):
+        return _C._VariableFunctions.split_with_sizes(tensor, split_size_or_sections, dim)
+    return _split(tensor, split_size_or_sections, dim)
 
 
 def broadcast_shapes(*shapes):
