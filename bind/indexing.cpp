@@ -90,6 +90,7 @@ void apply(Indexed& x, PyObject* item, int64_t& dim) {
     index = tensor_from(item, std::nullopt);
     if (index.numel() == 0 && index.is_floating()) index = ops::to_dtype(index, DType::Int64);
   } else {
+    check(!PyUnicode_Check(item), ErrorKind::Type, "new(): invalid data type 'str'");
     fail(ErrorKind::Index, "only integers, slices (`:`), ellipsis (`...`), None and long or byte "
          "Variables are valid indices (got ", Py_TYPE(item)->tp_name, ")");
   }
@@ -103,6 +104,21 @@ void apply(Indexed& x, PyObject* item, int64_t& dim) {
   x.covered = dim;
 }
 
+// A short sequence with a sequence, slice, tensor, None or Ellipsis in it: numpy's old rule.
+bool stands_for_tuple(PyObject* key) {
+  if (is_tensor(key) || is_array(key) || !PySequence_Check(key)) return false;
+  const Py_ssize_t n = PySequence_Size(key);
+  if (n < 0) PyErr_Clear();
+  if (n < 0 || n >= 32) return false;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    Owned item(PySequence_GetItem(key, i));
+    need(item.get() != nullptr);
+    PyObject* o = item.get();
+    if (is_tensor(o) || PySequence_Check(o) || PySlice_Check(o) || o == Py_Ellipsis || o == Py_None) return true;
+  }
+  return false;
+}
+
 Indexed read_index(const Tensor& self, PyObject* key) {
   Indexed x;
   x.view = self;
@@ -113,6 +129,7 @@ Indexed read_index(const Tensor& self, PyObject* key) {
   if (key == Py_Ellipsis) return x;
   Owned items;
   if (PyTuple_Check(key)) items = Owned::share(key);
+  else if (stands_for_tuple(key)) items = Owned(need(PySequence_Tuple(key)));
   else items = Owned(need(PyTuple_Pack(1, key)));
   const Py_ssize_t n = PyTuple_GET_SIZE(items.get());
   int64_t used = 0;
@@ -137,25 +154,12 @@ Indexed read_index(const Tensor& self, PyObject* key) {
   return x;
 }
 
-const Record& record(const char* name) {
-  const Record* r = find_record(name);
-  check(r, ErrorKind::NotImplemented, name, " is not there");
-  return *r;
-}
-
 Tensor take(const Indexed& x) {
-  static const Record& r = record("index");
-  Arg args[2] = {Arg(x.view), Arg(TensorList(x.tensors))};
-  Value out[8];
-  invoke(r, args, out);
-  return out[0].take_tensor();
+  return ops::index(x.view, TensorList(x.tensors));
 }
 
 void put(const Indexed& x, const Tensor& value) {
-  static const Record& r = record("index_put_");
-  Arg args[4] = {Arg(x.view), Arg(TensorList(x.tensors)), Arg(value), Arg(false)};
-  Value out[8];
-  invoke(r, args, out);
+  ops::index_put.in_place(x.view, TensorList(x.tensors), value, false);
 }
 
 // A value to be assigned: a tensor, or a number that takes the target's dtype.

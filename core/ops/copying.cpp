@@ -1,4 +1,6 @@
 // Copies: clone, contiguous, copy_, conversions of dtype and device, fills, resizing.
+#include <cmath>
+
 #include "kernels/cast.h"
 #include "kernels/copy.h"
 #include "ops/ops.h"
@@ -46,6 +48,28 @@ void fill_value(const Tensor& t, const Scalar& value) {
 }
 
 }  // namespace
+
+void check_fits(const Scalar& value, DType dtype) {
+  const char* name = nullptr;
+  double low = 0, high = 0;
+  switch (dtype) {
+    case DType::UInt8: name = "uint8_t", low = value.is_float() ? 0 : -255, high = 255; break;
+    case DType::Int8: name = "int8_t", low = -128, high = 127; break;
+    case DType::Int16: name = "int16_t", low = -32768, high = 32767; break;
+    case DType::Int32: name = "int", low = -2147483648.0, high = 2147483647.0; break;
+    case DType::Int64: name = "int64_t", low = -0x1p63, high = 0x1p63; break;
+    case DType::Half: name = "at::Half", high = 65504; break;
+    case DType::BFloat16: name = "at::BFloat16", high = 0x1.fep127; break;
+    case DType::Float: name = "float", high = 0x1.fffffep127; break;
+    case DType::Double: name = "double", high = 0x1.fffffffffffffp1023; break;
+    default: return;
+  }
+  const double v = value.to_double();
+  bool fits = !value.is_complex() || value.to_complex().imag() == 0;
+  if (is_floating(dtype)) fits &= !std::isfinite(v) || std::abs(v) <= high;
+  else fits &= v >= low && v <= high;
+  check(fits, "value cannot be converted to type ", name, " without overflow");
+}
 
 void set_value(const Tensor& t, const Scalar& value) { fill_value(t, value); }
 void set_zero(const Tensor& t) { fill_value(t, 0); }
@@ -163,8 +187,7 @@ const auto fill_ = define<Tensor(Tensor, Scalar)>(
   .accepts_conj()
   .infer([](Infer&, const Tensor& self, const Scalar& value) {
     refuse_internal_overlap(self);
-    check(!value.is_complex() || self.is_complex(), "value cannot be converted to type ",
-          c_name_of(self.dtype()), " without overflow");
+    check_fits(value, self.dtype());
   })
   .effect([](const Tensor& self, const Scalar& value) {
     fill_value(self, self.is_conj() ? Scalar(std::conj(value.to_complex()))

@@ -9,12 +9,6 @@ namespace {
 using MaybeDType = std::optional<DType>;
 using MaybeDevice = std::optional<Device>;
 
-Device device_or_cpu(MaybeDevice d) {
-  if (d && d->type == DeviceType::CUDA) fail(ErrorKind::Assertion, "Torch not compiled with CUDA enabled");
-  check(!d || d->is_cpu() || d->is_meta(), "PyTorch is not linked with support for this device");
-  return d && d->is_meta() ? *d : Device{};
-}
-
 void infer_sizes(Infer& r, Ints size, DType dtype, MaybeDevice device) {
   r.result(size, dtype, device_or_cpu(device));
 }
@@ -28,6 +22,12 @@ void infer_like(Infer& r, const Tensor& self, MaybeDType dtype, MaybeDevice devi
 }
 
 }  // namespace
+
+Device device_or_cpu(std::optional<Device> d) {
+  if (d && d->type == DeviceType::CUDA) fail(ErrorKind::Assertion, "Torch not compiled with CUDA enabled");
+  check(!d || d->is_cpu() || d->is_meta(), "PyTorch is not linked with support for this device");
+  return d && d->is_meta() ? *d : Device{};
+}
 
 #define RL_OPTIONS "ScalarType? dtype=None, Device? device=None"
 

@@ -136,8 +136,14 @@ void run_kernel(const Record& r, const Arg* args, Tensor* outs, size_t& count, b
   }
   if (meta) return;
   Unlocked guard(elements > kWorthUnlocking);
-  if (must_prepare(r, seen, args)) r.kernel(outs, Prepared(r, args).args());
-  else r.kernel(outs, args);
+  if (must_prepare(r, seen, args)) {
+    const Prepared ready(r, args);
+    if (r.edits) ops::copy_data(outs[0], ready.args()[0].as_tensor());
+    r.kernel(outs, ready.args());
+  } else {
+    if (r.edits) ops::copy_data(outs[0], args[0].as_tensor());
+    r.kernel(outs, args);
+  }
 }
 
 void hand_over(const Record& r, Tensor* outs, Value* results) {
@@ -328,6 +334,30 @@ void refuse_overlaps(const Record& r, const Arg* args, const Tensor& out) {
   }
 }
 
+void refuse_overlap(const Tensor& out, const Tensor& in) {
+  check(memory_meets(out, in) == Meets::No,
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer "
+        "to a single memory location. Please clone() the tensor before performing the operation.");
+}
+
+void edit_in_place(const Record& r, const Arg* args, const Tensor& self) {
+  Infer inferred;
+  infer_results(r, args, inferred);
+  check_result_fits(inferred[0], self);
+  for (size_t i = 1; i < r.params.size(); ++i) {
+    if (args[i].tag == Tag::Tensor) refuse_overlap(self, args[i].as_tensor());
+    else if (args[i].tag == Tag::Tensors)
+      for (const Tensor& t : args[i].tensors())
+        if (t) refuse_overlap(self, t);
+  }
+  if (self.is_meta()) return;
+  const Seen seen = look_at(r, args);
+  Unlocked guard(seen.elements > kWorthUnlocking);
+  Tensor out = self;
+  if (must_prepare(r, seen, args)) r.kernel(&out, Prepared(r, args).args());
+  else r.kernel(&out, args);
+}
+
 void compute_in_place(const Record& r, const Arg* args, const Tensor& self) {
   if (r.kind == Kind::Pointwise) {
     check_result_fits(pointwise_infer(r, args), self);
@@ -337,6 +367,10 @@ void compute_in_place(const Record& r, const Arg* args, const Tensor& self) {
     Unlocked guard(seen.elements > kWorthUnlocking);
     if (seen.flags & (kConj | kNegative)) pointwise_into(r, Prepared(r, args).args(), self);
     else pointwise_into(r, args, self);
+    return;
+  }
+  if (r.edits) {
+    edit_in_place(r, args, self);
     return;
   }
   NoGrad quiet;

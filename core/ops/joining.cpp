@@ -85,4 +85,145 @@ const Op<Tensor(TensorList, int64_t)> cat = define<Tensor(TensorList, int64_t)>(
     return parts;
   });
 
+const Op<Tensor(TensorList, int64_t)> stack = define<Tensor(TensorList, int64_t)>(
+    "stack(Tensor[] tensors, int dim=0) -> Tensor")
+  .doc(R"(
+    Joins tensors of one size along a new dimension.
+
+    >>> torch.stack([torch.zeros(2), torch.ones(2)])
+    tensor([[0., 0.],
+            [1., 1.]])
+  )")
+  .forms(Function | Out)
+  .autocast(Autocast::Promote)
+  .infer([](Infer& r, TensorList tensors, int64_t dim) {
+    check(!tensors.empty(), "stack expects a non-empty TensorList");
+    const Tensor& first = tensors[0];
+    const int64_t d = wrap_dim(dim, first.dim() + 1);
+    Promotion p;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const Tensor& t = tensors[i];
+      check(t.sizes() == first.sizes(), "stack expects each tensor to be equal size, but got ",
+            first.sizes(), " at entry 0 and ", t.sizes(), " at entry ", int64_t(i));
+      check(t.device() == first.device(), "Expected all tensors to be on the same device, but "
+            "found at least two devices, ", name_of(first.device().type), " and ",
+            name_of(t.device().type), "!");
+      p.add(t);
+    }
+    Dims sizes(first.sizes());
+    sizes.insert(size_t(d), int64_t(tensors.size()));
+    r.result(sizes, p.dtype(), first.device());
+  })
+  .kernel([](Tensor& result, TensorList tensors, int64_t dim) {
+    const int64_t d = wrap_dim(dim, result.dim()), step = result.strides()[d];
+    Dims strides(result.strides());
+    strides.erase(size_t(d));
+    int64_t at = result.offset();
+    for (const Tensor& t : tensors) {
+      copy_data(alias(result, t.sizes(), strides, at), t);
+      at += step;
+    }
+  })
+  .grad("tensors", "grad, dim", [](const Tensor& grad, int64_t dim) { return unbind(grad, dim); });
+
+namespace {
+
+// The inputs as atleast_1d, 2d or 3d make them.
+template <class Widen> Tensors widened(TensorList tensors, const char* op, Widen widen) {
+  check(!tensors.empty(), op, " expects a non-empty TensorList");
+  Tensors wide;
+  for (const Tensor& t : tensors) wide.push_back(widen(t));
+  return wide;
+}
+
+}  // namespace
+
+const auto hstack = define<Tensor(TensorList)>("hstack(Tensor[] tensors) -> Tensor")
+  .doc(R"(
+    Joins tensors side by side: vectors end to end, others along their second dimension.
+
+    >>> torch.hstack([torch.zeros(1), torch.ones(2)])
+    tensor([0., 1., 1.])
+  )")
+  .forms(Function | Out)
+  .composite([](TensorList tensors) {
+    const Tensors wide = widened(tensors, "hstack", [](const Tensor& t) { return Tensor(atleast_1d(t)); });
+    return Tensor(cat(wide, wide[0].dim() == 1 ? 0 : 1));
+  });
+
+const auto vstack = define<Tensor(TensorList)>("vstack(Tensor[] tensors) -> Tensor")
+  .doc(R"(
+    Joins tensors one below the other: vectors as rows, others along their first dimension.
+
+    >>> torch.vstack([torch.zeros(2), torch.ones(2)])
+    tensor([[0., 0.],
+            [1., 1.]])
+  )")
+  .alias("row_stack")
+  .forms(Function | Out)
+  .composite([](TensorList tensors) {
+    return Tensor(cat(widened(tensors, "vstack", [](const Tensor& t) { return Tensor(atleast_2d(t)); }), 0));
+  });
+
+const auto dstack = define<Tensor(TensorList)>("dstack(Tensor[] tensors) -> Tensor")
+  .doc(R"(
+    Joins tensors along their third dimension.
+
+    >>> torch.dstack([torch.zeros(2), torch.ones(2)]).shape
+    torch.Size([1, 2, 2])
+  )")
+  .forms(Function | Out)
+  .composite([](TensorList tensors) {
+    return Tensor(cat(widened(tensors, "dstack", [](const Tensor& t) { return Tensor(atleast_3d(t)); }), 2));
+  });
+
+const auto column_stack = define<Tensor(TensorList)>("column_stack(Tensor[] tensors) -> Tensor")
+  .doc(R"(
+    Joins tensors side by side, vectors as columns.
+
+    >>> torch.column_stack([torch.zeros(2), torch.ones(2)])
+    tensor([[0., 1.],
+            [0., 1.]])
+  )")
+  .forms(Function | Out)
+  .composite([](TensorList tensors) {
+    const Tensors wide = widened(tensors, "column_stack", [](const Tensor& t) {
+      return t.dim() > 1 ? t : Tensor(reshape(t, Ints{t.numel(), 1}));
+    });
+    return Tensor(cat(wide, 1));
+  });
+
+const auto block_diag = define<Tensor(TensorList)>("block_diag(Tensor[] tensors) -> Tensor")
+  .doc(R"(
+    A matrix with the inputs as blocks along its diagonal.
+
+    >>> torch.block_diag([torch.ones(1, 2), torch.ones(1, 1)])
+    tensor([[1., 1., 0.],
+            [0., 0., 1.]])
+  )")
+  .forms(Function)
+  .composite([](TensorList tensors) {
+    check(!tensors.empty(), "torch.block_diag: Input tensors must not be empty");
+    int64_t rows = 0, columns = 0;
+    Promotion p;
+    Tensors blocks;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      check(tensors[i].dim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. "
+            "Input ", int64_t(i), " has ", tensors[i].dim(), " dimensions");
+      blocks.push_back(atleast_2d(tensors[i]));
+      rows += blocks.back().sizes()[0];
+      columns += blocks.back().sizes()[1];
+      p.add(tensors[i]);
+    }
+    const Tensor result = zeros({rows, columns}, p.dtype(), tensors[0].device());
+    int64_t row = 0, column = 0;
+    for (const Tensor& b : blocks) {
+      const int64_t h = b.sizes()[0], w = b.sizes()[1];
+      copy_(slice(slice(result, 0, row, row + h, 1), 1, column, column + w, 1), b);
+      row += h;
+      column += w;
+    }
+    return result;
+  });
+
 }  // namespace rl::ops

@@ -38,6 +38,7 @@ extern const Op<Tensor(Tensor, Tensor, bool)> copy_;
 extern const Op<Tensor(Tensor)> zero_;
 void set_zero(const Tensor& t);                            // inside kernels
 void set_value(const Tensor& t, const Scalar& value);
+void check_fits(const Scalar& value, DType dtype);          // "value cannot be converted to type"
 void copy_data(const Tensor& to, const Tensor& from);      // values only: no checks, no graph
 Tensor to_copy(const Tensor& t, std::optional<DType> dtype, std::optional<Device> device,
                Format format);
@@ -65,7 +66,15 @@ Tensor join_gradients(TensorList grads, Ints sizes, int64_t dim,
                       const std::function<int64_t(size_t)>& length);
 
 // joining.cpp
-extern const Op<Tensor(TensorList, int64_t)> cat;
+extern const Op<Tensor(TensorList, int64_t)> cat, stack;
+
+// shapes.cpp
+extern const Op<Tensors(Tensor, Ints, int64_t)> split_with_sizes;
+extern const Op<Tensors(Tensor, int64_t)> unbind;
+extern const Op<Tensor(Tensor)> atleast_1d, atleast_2d, atleast_3d;
+extern const Op<Tensor(Tensor, int64_t, int64_t, int64_t)> narrow, diagonal;
+extern const Op<Tensor(Tensor, Ints)> flip;
+extern const Op<Tensor(Tensor, int64_t)> tril, triu;
 
 // complex.cpp
 extern const Op<Tensor(Tensor)> conj, conj_view, resolve_conj, resolve_neg, real, imag,
@@ -95,6 +104,17 @@ extern const Op<Tensor(Tensor, Ints, bool)> logsumexp;
 extern const Op<Tensor(Tensor, Scalar, std::optional<Ints>, bool, std::optional<DType>)> vector_norm;
 
 // indexing.cpp
+extern const Op<Tensor(Tensor, TensorList)> index;
+extern const Op<Tensor(Tensor, TensorList, Tensor, bool)> index_put;
+extern const Op<Tensor(Tensor, int64_t, Tensor)> index_select;
+extern const Op<Tensor(Tensor)> nonzero;
+extern const Op<Tensor(Tensor, Tensor, Tensor, bool)> put;
+
+// scatter.cpp
+extern const Op<Tensor(Tensor, int64_t, Tensor, bool)> gather;
+extern const Op<Tensor(Tensor, int64_t, Tensor, Tensor)> scatter, scatter_add;
+extern const Op<Tensor(Tensor, int64_t, Tensor, Scalar)> scatter_value, index_fill;
+extern const Op<Tensor(Tensor, int64_t, Tensor, Tensor, Scalar)> index_add;
 void index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);
 
 // matmul.cpp, linear.cpp
@@ -105,8 +125,14 @@ extern const Op<Tensor(Tensor, Tensor, Tensor)> linear;
 // softmax.cpp
 extern const Op<Tensor(Tensor, int64_t, std::optional<DType>)> softmax, log_softmax;
 
+// masking.cpp
+extern const Op<Tensor(Tensor, Tensor, Scalar)> masked_fill;
+extern const Op<Tensor(Tensor, Tensor)> masked_select;
+extern const Op<Tensor(Tensor, Tensor, Tensor)> masked_scatter;
+
 // creation.cpp
 Tensor zeros(Ints sizes, DType dtype, Device device = {});
+Device device_or_cpu(std::optional<Device> d);             // refuses what is not there
 Tensor zeros_like(const Tensor& t);
 Tensor arange(int64_t end, DType dtype);
 Tensor full(Ints sizes, const Scalar& value, DType dtype, Device device = {});

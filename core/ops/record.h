@@ -112,6 +112,7 @@ struct Record {
   bool conj_ok = false;         // accepts tensors with the conjugate or negative bit
   bool dense = false;           // gets contiguous inputs
   bool linear = false;
+  bool edits = false;           // the kernel changes its result, which begins as a copy of self
   bool multi_view = false;      // its views are several of one: no in-place on them
   bool has_written = false;
   bool promote_numbers = false; // Number params take part in promotion
@@ -284,6 +285,8 @@ template <class R, class... A> class Op<R(A...)> {
   Op accepts_conj() { record_->conj_ok = true; return *this; }
   Op dense() { record_->dense = true; return *this; }
   Op linear() { record_->linear = true; return *this; }
+  // The kernel changes its result, which begins as a copy of self (in place: is self).
+  Op edits() { record_->edits = true; return *this; }
   Op multi_view() { record_->multi_view = true; return *this; }
   Op no_derivative(const char* why) { record_->no_derivative = why; return *this; }
 

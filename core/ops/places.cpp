@@ -1,0 +1,106 @@
+// Loops over elements at indexed places, shared out among threads where writes cannot meet.
+#include "ops/places.h"
+
+#include <atomic>
+
+#include "ops/ops.h"
+
+namespace rl::ops {
+namespace {
+
+constexpr int64_t kItem = int64_t(sizeof(int64_t));
+
+// Runs f(places, values) over parts of the shape that write to different memory: pieces of the
+// longest dimension along which the data itself moves.
+template <class F> void share_out(const Places& p, const Tensor& values, F&& f) {
+  const Dims places = broadcast_strides(p.places.sizes(), p.places.strides(), p.shape);
+  const Dims from = broadcast_strides(values.sizes(), values.strides(), p.shape);
+  int64_t longest = -1;
+  for (size_t d = 0; d < p.shape.size(); ++d)
+    if (p.strides[d] != 0 && (longest < 0 || p.shape[d] > p.shape[size_t(longest)]))
+      longest = int64_t(d);
+  const auto part = [&](int64_t begin, int64_t end) {
+    Dims shape = p.shape;
+    char *data = p.data.data(), *index = p.places.data(), *in = values.data();
+    if (longest >= 0) {
+      shape[size_t(longest)] = end - begin;
+      data += begin * p.strides[size_t(longest)] * p.data.element_size();
+      index += begin * places[size_t(longest)] * kItem;
+      in += begin * from[size_t(longest)] * values.element_size();
+    }
+    StridedLoop over(shape);
+    // Rows of places come before rows of memory, so that equal places are met in row order.
+    over.add(in, from, values.element_size());
+    over.add(index, places, kItem);
+    over.add(data, p.strides, p.data.element_size());
+    over.prepare();
+    over.run(f, INT64_MAX);
+  };
+  const int64_t total = numel_of(p.shape);
+  if (total == 0) return;
+  const int64_t extent = longest < 0 ? 1 : p.shape[size_t(longest)];
+  const int64_t grain = std::max<int64_t>(1, StridedLoop::kGrain / std::max<int64_t>(1, total / extent));
+  parallel_for(0, extent, grain, part);
+}
+
+}  // namespace
+
+void read_places(const Tensor& result, const Places& p) {
+  StridedLoop over(p.shape);
+  over.add(result);
+  over.add(p.data.data(), p.strides, p.data.element_size());
+  over.add(p.places);
+  over.prepare();
+  const int64_t size = result.element_size();
+  over.run([&](char* const* at, const int64_t* s, int64_t n) {
+    kernels::gather_items(at[0], s[0], at[1], s[1], at[2], s[2], p.step, n, size);
+  });
+}
+
+void write_places(const Places& p, const Tensor& values) {
+  const int64_t size = p.data.element_size();
+  share_out(p, values, [&](char* const* at, const int64_t* s, int64_t n) {
+    kernels::scatter_items(at[2], s[2], at[0], s[0], at[1], s[1], p.step, n, size);
+  });
+}
+
+void combine_places(const Places& p, const Tensor& values, kernels::Combine how) {
+  const DType dtype = p.data.dtype();
+  share_out(p, values, [&](char* const* at, const int64_t* s, int64_t n) {
+    kernels::combine_items(how, dtype, at[2], s[2], at[0], s[0], at[1], s[1], p.step, n);
+  });
+}
+
+std::optional<int64_t> outside(const Tensor& index, int64_t low, int64_t high) {
+  StridedLoop over(index.sizes());
+  over.add(index);
+  over.prepare();
+  std::atomic<const int64_t*> found{nullptr};
+  over.run([&](char* const* at, const int64_t* s, int64_t n) {
+    const int64_t i = kernels::first_outside(at[0], s[0], n, low, high);
+    if (i < 0) return;
+    const auto* here = reinterpret_cast<const int64_t*>(at[0] + i * s[0]);
+    const int64_t* before = found.load();
+    while ((!before || here < before) && !found.compare_exchange_weak(before, here)) {}
+  });
+  if (const int64_t* p = found.load()) return *p;
+  return std::nullopt;
+}
+
+Tensor without_negatives(const Tensor& index, int64_t size) {
+  if (!outside(index, 0, INT64_MAX)) return index;
+  const Tensor positive = empty(index.sizes(), DType::Int64);
+  StridedLoop over(index.sizes());
+  over.add(positive);
+  over.add(index);
+  over.prepare();
+  over.run([&](char* const* at, const int64_t* s, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t v = *reinterpret_cast<const int64_t*>(at[1] + i * s[1]);
+      *reinterpret_cast<int64_t*>(at[0] + i * s[0]) = v < 0 ? v + size : v;
+    }
+  });
+  return positive;
+}
+
+}  // namespace rl::ops

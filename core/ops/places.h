@@ -1,0 +1,31 @@
+// Loops over elements that lie at places read from index tensors.
+#pragma once
+#include <optional>
+
+#include "kernels/indexing.h"
+#include "tensor/iterator.h"
+
+namespace rl::ops {
+
+// Elements of `data` that move with a shape's coordinates by `strides` (0 along indexed
+// dimensions) and by `step` bytes for each unit of `places`, an int64 tensor of that shape.
+struct Places {
+  Dims shape;
+  Tensor data;
+  Dims strides;      // in elements
+  Tensor places;     // broadcast to the shape
+  int64_t step = 1;
+};
+
+// result[...] = data[... at places]; the result has the shape.
+void read_places(const Tensor& result, const Places& p);
+// data[... at places] = values[...], in row order where places repeat.
+void write_places(const Places& p, const Tensor& values);
+void combine_places(const Places& p, const Tensor& values, kernels::Combine how);
+
+// The value of the first index outside [low, high), if there is one.
+std::optional<int64_t> outside(const Tensor& index, int64_t low, int64_t high);
+// Indices with negatives counted from the end of `size`; the same tensor where there are none.
+Tensor without_negatives(const Tensor& index, int64_t size);
+
+}  // namespace rl::ops
