@@ -91,6 +91,7 @@ const auto full_op = define<Tensor(Ints, Scalar, MaybeDType, MaybeDevice)>(
   .infer([](Infer& r, Ints size, const Scalar& value, MaybeDType dtype, MaybeDevice device) {
     const DType t = value.is_float() ? default_dtype()
                   : value.is_complex() ? complex_of(default_dtype()) : value.dtype();
+    check_fits(value, dtype.value_or(t));
     infer_sizes(r, size, dtype.value_or(t), device);
   })
   .factory([](Tensor& result, Ints, const Scalar& value, MaybeDType, MaybeDevice) {
@@ -185,6 +186,153 @@ const auto arange_end = define<Tensor(Scalar, MaybeDType, MaybeDevice)>(
   .forms(Function)
   .composite([](const Scalar& end, MaybeDType dtype, MaybeDevice device) {
     return Tensor(arange_op(0, end, 1, dtype, device));
+  });
+
+const auto full_like = define<Tensor(Tensor, Scalar, MaybeDType, MaybeDevice, Format)>(
+    "full_like(Tensor self, Scalar fill_value, *, " RL_OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
+  .doc(R"(
+    One value, with the sizes, dtype and order of dimensions of another tensor.
+
+    >>> torch.full_like(torch.zeros(2), 7)
+    tensor([7., 7.])
+  )")
+  .forms(Function)
+  .infer([](Infer& r, const Tensor& self, const Scalar& value, MaybeDType dtype, MaybeDevice device, Format format) {
+    check_fits(value, dtype.value_or(self.dtype()));
+    infer_like(r, self, dtype, device, format);
+  })
+  .factory([](Tensor& result, const Tensor&, const Scalar& value, MaybeDType, MaybeDevice, Format) {
+    set_value(result, value);
+  });
+
+const auto empty_strided_op = define<Tensor(Ints, Ints, MaybeDType, MaybeDevice)>(
+    "empty_strided(int[] size, int[] stride, *, " RL_OPTIONS ") -> Tensor")
+  .doc(R"(
+    An uninitialised tensor with the given sizes and strides.
+
+    >>> torch.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+  )")
+  .forms(Function)
+  .infer([](Infer& r, Ints size, Ints stride, MaybeDType dtype, MaybeDevice device) {
+    check(size.size() == stride.size(), "dimensionality of sizes (", int64_t(size.size()),
+          ") must match dimensionality of strides (", int64_t(stride.size()), ")");
+    for (int64_t s : size) check(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", size);
+    for (int64_t s : stride) check(s >= 0, "Storage size calculation overflowed with sizes=", size,
+                                   " and strides=", stride);
+    r.result(size, stride, dtype.value_or(default_dtype()), device_or_cpu(device));
+  })
+  .factory([](Tensor&, Ints, Ints, MaybeDType, MaybeDevice) {});
+
+const auto empty_permuted = define<Tensor(Ints, Ints, MaybeDType, MaybeDevice)>(
+    "empty_permuted(int[] size, int[] physical_layout, *, " RL_OPTIONS ") -> Tensor")
+  .doc(R"(
+    An uninitialised dense tensor whose dimensions lie in memory in the given order.
+
+    >>> torch.empty_permuted((2, 3), (1, 0)).stride()
+    (1, 2)
+  )")
+  .forms(Function)
+  .infer([](Infer& r, Ints size, Ints order, MaybeDType dtype, MaybeDevice device) {
+    check(size.size() == order.size(), "Number of dimensions in size does not match the length of the "
+          "physical_layout; i.e. len(size) = ", int64_t(size.size()), " is not equal to "
+          "len(physical_layout) = ", int64_t(order.size()));
+    Dims strides, seen;
+    strides.resize(size.size(), 0);
+    seen.resize(size.size(), 0);
+    int64_t step = 1;
+    for (size_t i = order.size(); i-- > 0;) {
+      check(order[i] >= 0 && order[i] < int64_t(size.size()), "Dimension out of range (expected to be "
+            "between 0 and ", int64_t(size.size()) - 1, ", but got ", order[i], " at index ", int64_t(i),
+            ").  NB: negative dims not currently supported; file an issue if you want it.");
+      check(!seen[size_t(order[i])], "Duplicate dim not allowed");
+      seen[size_t(order[i])] = 1;
+      strides[size_t(order[i])] = step;
+      step *= std::max<int64_t>(size[size_t(order[i])], 1);
+    }
+    r.result(size, strides, dtype.value_or(default_dtype()), device_or_cpu(device));
+  })
+  .factory([](Tensor&, Ints, Ints, MaybeDType, MaybeDevice) {});
+
+const auto scalar_tensor_op = define<Tensor(Scalar, MaybeDType, MaybeDevice)>(
+    "scalar_tensor(Scalar s, *, " RL_OPTIONS ") -> Tensor")
+  .doc(R"(
+    A 0-d tensor of one number, of the default dtype unless another is given.
+
+    >>> torch.scalar_tensor(2)
+    tensor(2.)
+  )")
+  .forms(Function)
+  .infer([](Infer& r, const Scalar&, MaybeDType dtype, MaybeDevice device) {
+    infer_sizes(r, {}, dtype.value_or(default_dtype()), device);
+  })
+  .factory([](Tensor& result, const Scalar& s, MaybeDType, MaybeDevice) { set_value(result, s); });
+
+// ---- Methods: dtype and device of the tensor they are called on
+
+const auto new_empty = define<Tensor(Tensor, Ints, MaybeDType, MaybeDevice)>(
+    "new_empty(Tensor self, int[] size, *, " RL_OPTIONS ") -> Tensor")
+  .doc("An uninitialised tensor of this one's dtype and device.")
+  .forms(Method)
+  .infer([](Infer& r, const Tensor& self, Ints size, MaybeDType dtype, MaybeDevice device) {
+    infer_sizes(r, size, dtype.value_or(self.dtype()), device ? device : self.device());
+  })
+  .factory([](Tensor&, const Tensor&, Ints, MaybeDType, MaybeDevice) {});
+
+const auto new_empty_strided = define<Tensor(Tensor, Ints, Ints, MaybeDType, MaybeDevice)>(
+    "new_empty_strided(Tensor self, int[] size, int[] stride, *, " RL_OPTIONS ") -> Tensor")
+  .doc("An uninitialised tensor with the given strides, of this one's dtype and device.")
+  .forms(Method)
+  .infer([](Infer& r, const Tensor& self, Ints size, Ints stride, MaybeDType dtype, MaybeDevice device) {
+    check(size.size() == stride.size(), "dimensionality of sizes (", int64_t(size.size()),
+          ") must match dimensionality of strides (", int64_t(stride.size()), ")");
+    r.result(size, stride, dtype.value_or(self.dtype()), device ? device_or_cpu(device) : self.device());
+  })
+  .factory([](Tensor&, const Tensor&, Ints, Ints, MaybeDType, MaybeDevice) {});
+
+const auto new_zeros = define<Tensor(Tensor, Ints, MaybeDType, MaybeDevice)>(
+    "new_zeros(Tensor self, int[] size, *, " RL_OPTIONS ") -> Tensor")
+  .doc(R"(
+    Zeros of this tensor's dtype and device.
+
+    >>> torch.tensor([1]).new_zeros(2)
+    tensor([0, 0])
+  )")
+  .forms(Method)
+  .infer([](Infer& r, const Tensor& self, Ints size, MaybeDType dtype, MaybeDevice device) {
+    infer_sizes(r, size, dtype.value_or(self.dtype()), device ? device : self.device());
+  })
+  .factory([](Tensor& result, const Tensor&, Ints, MaybeDType, MaybeDevice) { set_value(result, 0); });
+
+const auto new_ones = define<Tensor(Tensor, Ints, MaybeDType, MaybeDevice)>(
+    "new_ones(Tensor self, int[] size, *, " RL_OPTIONS ") -> Tensor")
+  .doc(R"(
+    Ones of this tensor's dtype and device.
+
+    >>> torch.tensor([1]).new_ones(2)
+    tensor([1, 1])
+  )")
+  .forms(Method)
+  .infer([](Infer& r, const Tensor& self, Ints size, MaybeDType dtype, MaybeDevice device) {
+    infer_sizes(r, size, dtype.value_or(self.dtype()), device ? device : self.device());
+  })
+  .factory([](Tensor& result, const Tensor&, Ints, MaybeDType, MaybeDevice) { set_value(result, 1); });
+
+const auto new_full = define<Tensor(Tensor, Ints, Scalar, MaybeDType, MaybeDevice)>(
+    "new_full(Tensor self, int[] size, Scalar fill_value, *, " RL_OPTIONS ") -> Tensor")
+  .doc(R"(
+    One value, of this tensor's dtype and device.
+
+    >>> torch.tensor([1]).new_full((2,), 7)
+    tensor([7, 7])
+  )")
+  .forms(Method)
+  .infer([](Infer& r, const Tensor& self, Ints size, const Scalar& value, MaybeDType dtype, MaybeDevice device) {
+    check_fits(value, dtype.value_or(self.dtype()));
+    infer_sizes(r, size, dtype.value_or(self.dtype()), device ? device : self.device());
+  })
+  .factory([](Tensor& result, const Tensor&, Ints, const Scalar& value, MaybeDType, MaybeDevice) {
+    set_value(result, value);
   });
 
 Tensor zeros(Ints sizes, DType dtype, Device device) { return zeros_op(sizes, dtype, device); }

@@ -72,7 +72,8 @@ extern const Op<Tensor(TensorList, int64_t)> cat, stack;
 extern const Op<Tensors(Tensor, Ints, int64_t)> split_with_sizes;
 extern const Op<Tensors(Tensor, int64_t)> unbind;
 extern const Op<Tensor(Tensor)> atleast_1d, atleast_2d, atleast_3d;
-extern const Op<Tensor(Tensor, int64_t, int64_t, int64_t)> narrow, diagonal;
+extern const Op<Tensor(Tensor, int64_t, int64_t, int64_t)> narrow, diagonal, diag_embed, unfold;
+extern const Op<Tensor(Tensor, Ints, int64_t, int64_t, int64_t)> unfold_backward, diagonal_backward;
 extern const Op<Tensor(Tensor, Ints)> flip;
 extern const Op<Tensor(Tensor, int64_t)> tril, triu;
 
