@@ -156,6 +156,7 @@ _LAZY_MODULES = frozenset(
 _HOME = {
     "TypedStorage": "storage",
     "autocast": "amp",
+    "einsum": "_products",
     "fork_rng": "random",
     "from_dlpack": "utils.dlpack",
     "get_autocast_cpu_dtype": "amp",
@@ -169,6 +170,7 @@ _HOME = {
     "set_autocast_cpu_dtype": "amp",
     "set_autocast_dtype": "amp",
     "set_autocast_enabled": "amp",
+    "tensordot": "_products",
     "to_dlpack": "utils.dlpack",
 }
 

@@ -141,9 +141,9 @@ const auto native_batch_norm =
     define<Three(Tensor, Tensor, Tensor, Tensor, Tensor, bool, double, double)>(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
     "Tensor? running_var, bool training, float momentum, float eps) "
-    "-> (Tensor output, Tensor save_mean, Tensor save_invstd)")
+    "-> (Tensor, Tensor, Tensor)")
   .doc("Batch normalisation, with the statistics that its gradient needs.")
-  .nondiff("save_mean").nondiff("save_invstd")
+  .nondiff("result1").nondiff("result2")
   .forms(Function)
   .infer([](Infer& r, const Tensor& input, const Tensor& weight, const Tensor& bias,
             const Tensor& running_mean, const Tensor& running_var, bool training, double, double) {
@@ -179,8 +179,8 @@ const auto native_batch_norm =
     if (!y.same(output)) copy_data(output, y);
   })
   .grad("input, weight, bias",
-        "grad.output, input, weight, running_mean, running_var, training, eps, save_mean, "
-        "save_invstd, needs",
+        "grad.result, input, weight, running_mean, running_var, training, eps, result1, "
+        "result2, needs",
         [](const Tensor& grad, const Tensor& input, const Tensor& weight,
            const Tensor& running_mean, const Tensor& running_var, bool training, double eps,
            const Tensor& mean, const Tensor& invstd, Needs needs) {
@@ -314,9 +314,9 @@ const auto group_norm_backward =
 const auto native_group_norm =
     define<Three(Tensor, Tensor, Tensor, int64_t, int64_t, int64_t, int64_t, double)>(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
-    "int group, float eps) -> (Tensor output, Tensor mean, Tensor rstd)")
+    "int group, float eps) -> (Tensor, Tensor, Tensor)")
   .doc("Group normalisation, with the mean and the inverse deviation of each group.")
-  .nondiff("mean").nondiff("rstd")
+  .nondiff("result1").nondiff("result2")
   .forms(Function)
   .infer([](Infer& r, const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n,
             int64_t, int64_t, int64_t groups, double) {
@@ -340,7 +340,7 @@ const auto native_group_norm =
                         n, channels, area, groups, eps);
     if (!direct) copy_data(mean, m), copy_data(rstd, v);
   })
-  .grad("input, weight, bias", "grad.output, input, mean, rstd, weight, group, needs",
+  .grad("input, weight, bias", "grad.result, input, result1, result2, weight, group, needs",
         [](const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd,
            const Tensor& weight, int64_t groups, Needs needs) {
     return group_norm_backward(grad, input, mean, rstd, weight, groups, int64_t(needs.mask));

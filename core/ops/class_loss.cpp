@@ -164,7 +164,7 @@ RL_NLL_FORWARD(nll_loss2d_forward, "nll_loss2d_forward", "NllLoss2DBackward0", c
 #undef RL_NLL_FORWARD
 
 const auto nll_loss = define<Tensor(Tensor, Tensor, Tensor, int64_t, int64_t)>(
-    "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
+    "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, "
     "int ignore_index=-100) -> Tensor")
   .doc("Minus the log-probability of each row's target class.")
   .forms(NN | Out)
@@ -174,7 +174,7 @@ const auto nll_loss = define<Tensor(Tensor, Tensor, Tensor, int64_t, int64_t)>(
   });
 
 const auto nll_loss2d = define<Tensor(Tensor, Tensor, Tensor, int64_t, int64_t)>(
-    "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
+    "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, "
     "int ignore_index=-100) -> Tensor")
   .doc("Minus the log-probability of the target class at each place of (N, C, H, W).")
   .forms(NN | Out)
@@ -184,7 +184,7 @@ const auto nll_loss2d = define<Tensor(Tensor, Tensor, Tensor, int64_t, int64_t)>
   });
 
 const auto nll_loss_nd = define<Tensor(Tensor, Tensor, Tensor, int64_t, int64_t)>(
-    "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
+    "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, "
     "int ignore_index=-100) -> Tensor")
   .doc("nll_loss for inputs (C), (N, C) and (N, C, d1, d2, ...).")
   .forms(NN)
@@ -385,7 +385,7 @@ Tensor cross_entropy_smoothed(const Tensor& self, const Tensor& target, const Te
 
 const auto cross_entropy_loss =
     define<Tensor(Tensor, Tensor, Tensor, int64_t, int64_t, double)>(
-    "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
+    "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, "
     "int ignore_index=-100, float label_smoothing=0.0) -> Tensor")
   .doc("Cross entropy of logits against class indices, or against class probabilities.")
   .forms(NN)

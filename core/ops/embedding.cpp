@@ -142,10 +142,10 @@ const auto embedding_bag_op =
     "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, "
     "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, "
     "bool include_last_offset=False, int padding_idx=-1) "
-    "-> (Tensor output, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices)")
+    "-> (Tensor, Tensor, Tensor, Tensor)")
   .doc("Sums, means or maxima of rows of a table, bag by bag.")
   .node("EmbeddingBagBackward0")
-  .nondiff("offset2bag").nondiff("bag_size").nondiff("maximum_indices")
+  .nondiff("result1").nondiff("result2").nondiff("result3")
   .forms(Function)
   .infer([](Infer& r, const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
             int64_t mode, bool, const Tensor& sample_weights, bool include_last, int64_t) {
@@ -183,8 +183,8 @@ const auto embedding_bag_op =
     kernels::embedding_bag(call.bags, table.data(), output.data(), bag_size.ptr<int64_t>(),
                            mode == 2 ? max_indices.ptr<int64_t>() : nullptr);
   })
-  .grad("weight", "grad.output, weight.layout, indices, offsets, bag_size, mode, "
-        "include_last_offset, padding_idx, per_sample_weights, scale_grad_by_freq, maximum_indices",
+  .grad("weight", "grad.result, weight.layout, indices, offsets, result2, mode, "
+        "include_last_offset, padding_idx, per_sample_weights, scale_grad_by_freq, result3",
         [](const Tensor& grad, const Tensor& weight, const Tensor& indices, const Tensor& offsets,
            const Tensor& bag_size, int64_t mode, bool include_last, int64_t padding,
            const Tensor& sample_weights, bool scale, const Tensor& max_indices) {
@@ -192,7 +192,7 @@ const auto embedding_bag_op =
                                         weight->sizes[0], scale, mode, sample_weights,
                                         include_last, padding);
   })
-  .grad("per_sample_weights", "grad.output, weight, indices, offsets, mode, padding_idx, "
+  .grad("per_sample_weights", "grad.result, weight, indices, offsets, mode, padding_idx, "
         "include_last_offset",
         [](const Tensor& grad, const Tensor& weight, const Tensor& indices, const Tensor& offsets,
            int64_t mode, int64_t padding, bool include_last) {

@@ -75,7 +75,7 @@ extern const Op<Three(Tensor, Tensor, Ints, Tensor, Tensor, Tensor, Tensor, int6
 
 const auto native_layer_norm = define<Three(Tensor, Ints, Tensor, Tensor, double)>(
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
-    "float eps) -> (Tensor output, Tensor mean, Tensor rstd)")
+    "float eps) -> (Tensor, Tensor, Tensor)")
   .doc("Layer normalisation, with the mean and the inverse deviation of each row.")
   .forms(Function)
   .infer([](Infer& r, const Tensor& input, Ints shape, const Tensor& weight, const Tensor& bias,
@@ -102,7 +102,7 @@ const auto native_layer_norm = define<Three(Tensor, Ints, Tensor, Tensor, double
     if (!direct) copy_data(mean, m), copy_data(rstd, v);
   })
   .grad("input, weight, bias",
-        "grad.output, grad.mean, grad.rstd, input, normalized_shape, mean, rstd, weight, bias, needs",
+        "grad.result, grad.result1, grad.result2, input, normalized_shape, result1, result2, weight, bias, needs",
         [](const Tensor& grad, const Tensor& dmean, const Tensor& drstd, const Tensor& input,
            Ints shape, const Tensor& mean, const Tensor& rstd, const Tensor& weight,
            const Tensor& bias, Needs needs) {

@@ -232,7 +232,7 @@ void linear_infer(Infer& r, const Tensor& input, const Tensor& weight, const Ten
   check(input.device() == weight.device() && (!bias || bias.device() == weight.device()),
         "Expected all tensors to be on the same device, but found at least two devices, ",
         name_of(input.device().type), " and ", name_of(weight.device().type), "!");
-  check(input.dtype() != DType::Bool || input.is_meta(), ErrorKind::NotImplemented,
+  check(input.dtype() != DType::Bool || input.is_meta() || input.numel() == 0, ErrorKind::NotImplemented,
         "\"addmm_impl_cpu_\" not implemented for 'Bool'");
   if (bias && !(bias.dim() == 1 && bias->sizes[0] == n)) {
     NoGrad quiet;

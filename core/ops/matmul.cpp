@@ -183,7 +183,7 @@ const Op<Tensor(Tensor, Tensor)> mm = define<Tensor(Tensor, Tensor)>(
     multiplies(self->sizes[0], self->sizes[1], mat2->sizes[0], mat2->sizes[1]);
     same_dtype(self, mat2);
     same_device(self, mat2);
-    if (!self.is_meta()) refuse_bool(self, "addmm_impl_cpu_");
+    if (!self.is_meta() && self.numel() && mat2.numel()) refuse_bool(self, "addmm_impl_cpu_");
     r.result({self->sizes[0], mat2->sizes[1]}, self.dtype(), self.device());
   })
   .kernel([](Tensor& result, const Tensor& self, const Tensor& mat2) {

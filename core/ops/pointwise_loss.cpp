@@ -68,7 +68,7 @@ const auto mse_backward = define<Tensor(Tensor, Tensor, Tensor, Scalar)>(
 }  // namespace
 
 const auto mse_loss = define<Tensor(Tensor, Tensor, int64_t)>(
-    "mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
+    "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor")
   .doc("The squared difference, averaged.")
   .forms(NN | Out)
   .autocast(Autocast::Float)
@@ -85,7 +85,7 @@ const auto mse_loss = define<Tensor(Tensor, Tensor, int64_t)>(
   });
 
 const auto l1_loss = define<Tensor(Tensor, Tensor, int64_t)>(
-    "l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
+    "l1_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor")
   .doc("The absolute difference, averaged.")
   .forms(NN | Out)
   .autocast(Autocast::Float)
@@ -136,7 +136,7 @@ RL_ROBUST("huber_loss", huber_loss, huber_loss_backward, "HuberLoss", "delta", )
 }  // namespace
 
 const auto smooth_l1_loss = define<Tensor(Tensor, Tensor, int64_t, double)>(
-    "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor")
+    "smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor")
   .doc("Squared difference over 2 beta within beta, absolute difference less beta / 2 beyond.")
   .node("SmoothL1LossBackward0")
   .forms(NN | Out)
@@ -156,7 +156,7 @@ const auto smooth_l1_loss = define<Tensor(Tensor, Tensor, int64_t, double)>(
   });
 
 const auto huber_loss = define<Tensor(Tensor, Tensor, int64_t, double)>(
-    "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor")
+    "huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor")
   .doc("Half the squared difference within delta, linear beyond (Huber 1964).")
   .forms(NN | Out)
   .autocast(Autocast::Float)
@@ -209,7 +209,7 @@ const auto bce_backward = define<Tensor(Tensor, Tensor, Tensor)>(
 }  // namespace
 
 const auto binary_cross_entropy = define<Tensor(Tensor, Tensor, Tensor, int64_t)>(
-    "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) "
+    "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) "
     "-> Tensor")
   .doc("Cross entropy of probabilities against targets in [0, 1]; logarithms are at least -100.")
   .forms(NN | Out)
@@ -300,7 +300,7 @@ Tensor logits_loss(const Tensor& self, const Tensor& target, const Tensor& weigh
 const auto binary_cross_entropy_with_logits =
     define<Tensor(Tensor, Tensor, Tensor, Tensor, int64_t)>(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
-    "Tensor? pos_weight=None, int reduction=1) -> Tensor")
+    "Tensor? pos_weight=None, int reduction=Mean) -> Tensor")
   .doc("Cross entropy of sigmoid(self) against targets in [0, 1], without overflow.")
   .forms(Function)
   .autocast(Autocast::Float)
@@ -333,7 +333,7 @@ const auto binary_cross_entropy_with_logits =
   });
 
 const auto soft_margin_loss = define<Tensor(Tensor, Tensor, int64_t)>(
-    "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
+    "soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor")
   .doc("log(1 + exp(-target * x)), targets being 1 or -1.")
   .forms(NN | Out)
   .produce([](const Tensor& self, const Tensor& target, int64_t reduction) {
@@ -367,7 +367,7 @@ const auto kl_elements = define<Tensor(Tensor, Tensor)>(
 }  // namespace
 
 const auto kl_div = define<Tensor(Tensor, Tensor, int64_t, bool)>(
-    "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor")
+    "kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool log_target=False) -> Tensor")
   .doc("Kullback-Leibler divergence of log-probabilities from a target.")
   .autocast(Autocast::Float)
   .composite([](const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
@@ -379,7 +379,7 @@ const auto kl_div = define<Tensor(Tensor, Tensor, int64_t, bool)>(
   });
 
 const auto hinge_embedding_loss = define<Tensor(Tensor, Tensor, double, int64_t)>(
-    "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) "
+    "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean) "
     "-> Tensor")
   .doc("x where the target is 1, max(0, margin - x) where it is -1.")
   .autocast(Autocast::Float)
@@ -393,7 +393,7 @@ const auto hinge_embedding_loss = define<Tensor(Tensor, Tensor, double, int64_t)
 
 const auto margin_ranking_loss = define<Tensor(Tensor, Tensor, Tensor, double, int64_t)>(
     "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, "
-    "int reduction=1) -> Tensor")
+    "int reduction=Mean) -> Tensor")
   .doc("max(0, -target * (input1 - input2) + margin).")
   .autocast(Autocast::Float)
   .composite([](const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,

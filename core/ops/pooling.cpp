@@ -96,8 +96,8 @@ Dims sliding_sizes(const Tensor& input, const Window& w, size_t spatial, const c
   return sizes;
 }
 
-void check_dtype(const Tensor& input, const char* name) {
-  check(input.is_floating() || input.dtype() == DType::Int64 || input.is_meta(),
+void check_dtype(const Tensor& input, const char* name, bool halves = true) {
+  check((input.is_floating() && (halves || !is_half(input.dtype()))) || input.dtype() == DType::Int64 || input.is_meta(),
         ErrorKind::NotImplemented, "\"", name, "\" not implemented for '",
         type_name_of(input.dtype()), "'");
 }
@@ -181,10 +181,10 @@ using MaxPoolOne = Tensor(Tensor, Ints, Ints, Ints, Ints, bool);
   const auto max_pool##N##d_indices = define<MaxPool>(                                           \
       "max_pool" #N "d_with_indices(Tensor self, int[" #N "] kernel_size, int[" #N "] stride=[], " \
       "int[" #N "] padding=0, int[" #N "] dilation=1, bool ceil_mode=False) "                    \
-      "-> (Tensor output, Tensor indices)")                                                      \
+      "-> (Tensor, Tensor)")                                                      \
     .doc("Maxima of sliding windows and their positions in each plane.")                         \
     .node(NODE)                                                                                  \
-    .nondiff("indices")                                                                          \
+    .nondiff("result1")                                                                          \
     .forms(NN | Out)                                                                             \
     .infer([](Infer& r, const Tensor& self, Ints kernel, Ints stride, Ints padding,              \
               Ints dilation, bool ceil) {                                                        \
@@ -203,7 +203,7 @@ using MaxPoolOne = Tensor(Tensor, Ints, Ints, Ints, Ints, bool);
         kernels::max_pool(x.dtype(), p, y.data(), i.ptr<int64_t>(), x.data());                   \
       });                                                                                        \
     })                                                                                           \
-    .grad("self", "grad.output, indices, self", [](const Tensor& grad, const Tensor& indices,    \
+    .grad("self", "grad.result, result1, self", [](const Tensor& grad, const Tensor& indices,    \
                                                    const Tensor& self) {                         \
       return max_pool_backward(grad, indices, self.sizes(), N);                                  \
     })
@@ -271,6 +271,8 @@ const auto max_pool1d = define<MaxPoolOne>(
   .doc("Maxima of sliding windows over one dimension.")
   .composite([](const Tensor& self, Ints kernel, Ints stride, Ints padding, Ints dilation,
                 bool ceil) {
+    check(self.is_floating() || self.is_meta() || self.dim() < 2, ErrorKind::NotImplemented,
+          "\"max_pool1d_impl\" not implemented for '", type_name_of(self.dtype()), "'");
     return max_pool_line(self, kernel, stride, padding, dilation, ceil).first;
   });
 
@@ -314,7 +316,7 @@ namespace {
                  "non-empty 4D or 5D (batch mode) tensor expected for input");                   \
       const Dims sizes = sliding_sizes(self, {kernel, stride, padding, {}, ceil}, N,             \
                                        "avg_pool" #N "d");                                       \
-      check_dtype(self, N == 2 ? "avg_pool2d" : "avg_pool3d_out_frame");                         \
+      check_dtype(self, N == 2 ? "avg_pool2d" : "avg_pool3d_out_frame", N == 2);                         \
       result_like(r, sizes, self, self.dtype());                                                 \
     })                                                                                           \
     .kernel([](Tensor& result, const Tensor& self, Ints kernel, Ints stride, Ints padding, bool, \
@@ -475,7 +477,7 @@ Tensor adaptive_average(const Tensor& self, Ints output, int64_t n, const char* 
           braced(output));
     ones &= s == 1;
   }
-  if (ones && self.is_floating() && (n == 2 ? self.dim() <= 4 : self.dim() <= 5)) {
+  if (ones && (n == 2 ? self.dim() <= 4 : self.dim() <= 5)) {
     Dims dims;
     for (int64_t d = n; d > 0; --d) dims.push_back(-d);
     return mean_dim(self, Ints(dims), true);
@@ -517,10 +519,10 @@ namespace {
 #define RL_ADAPTIVE_MAX(N, NODE)                                                                 \
   const auto adaptive_max_pool##N##d = define<Two(Tensor, Ints)>(                                \
       "adaptive_max_pool" #N "d(Tensor self, int[" #N "] output_size) "                          \
-      "-> (Tensor output, Tensor indices)")                                                      \
+      "-> (Tensor, Tensor)")                                                      \
     .doc("Maxima over as many even windows as the result has elements, and their positions.")    \
     .node(NODE)                                                                                  \
-    .nondiff("indices")                                                                          \
+    .nondiff("result1")                                                                          \
     .forms(NN | Out)                                                                             \
     .infer([](Infer& r, const Tensor& self, Ints output) {                                       \
       const Dims sizes = adaptive_sizes(self, output, N, "adaptive_max_pool" #N "d", true);      \
@@ -537,7 +539,7 @@ namespace {
         kernels::adaptive_max_pool(x.dtype(), p, y.data(), i.ptr<int64_t>(), x.data());          \
       });                                                                                        \
     })                                                                                           \
-    .grad("self", "grad.output, indices, self", [](const Tensor& grad, const Tensor& indices,    \
+    .grad("self", "grad.result, result1, self", [](const Tensor& grad, const Tensor& indices,    \
                                                    const Tensor& self) {                         \
       return max_pool_backward(grad, indices, self.sizes(), N);                                  \
     })

@@ -23,10 +23,10 @@ struct Around {
 
 void check_softmax(const Tensor& self, int64_t dim, const char* name) {
   const int64_t d = wrap_dim(dim, self.dim());
-  if (self.is_floating() || self.is_meta()) return;
+  if (self.is_floating() || self.is_meta() || self.numel() == 0) return;
   const bool last = self.dim() == 0 || d == self.dim() - 1;
   fail(ErrorKind::NotImplemented, "\"", name, last ? "_lastdim" : "",
-       last ? "_kernel_impl" : "_kernel_impl", "\" not implemented for '",
+       "_kernel_impl", "\" not implemented for '",
        type_name_of(self.dtype()), "'");
 }
 
@@ -55,17 +55,17 @@ const Forward softmax_op = define<Tensor(Tensor, int64_t, bool)>(
   .infer([](Infer& r, const Tensor& self, int64_t dim, bool half_to_float) {
     check(!half_to_float, "softmax with half to float conversion is not supported on CPU");
     check_softmax(self, dim, "softmax");
-    r.like(self);
+    r.result(self.sizes(), self.dtype(), self.device());
   })
   .kernel([](Tensor& result, const Tensor& self, int64_t dim, bool) {
     const Around a(self, dim);
+    if (self.numel() == 0) return;
     if (self.is_contiguous()) {
       kernels::softmax(self.dtype(), self.data(), result.data(), a.outer, a.n, a.inner);
       return;
     }
-    const Tensor y = dense(self);  // a copy of its own
-    kernels::softmax(y.dtype(), y.data(), y.data(), a.outer, a.n, a.inner);
-    copy_data(result, y);
+    copy_data(result, self);
+    kernels::softmax(self.dtype(), result.data(), result.data(), a.outer, a.n, a.inner);
   })
   .grad("self", "grad, result, dim, self.dtype",
         [](const Tensor& grad, const Tensor& result, int64_t dim, DType dtype) {
@@ -80,17 +80,17 @@ const Forward log_softmax_op = define<Tensor(Tensor, int64_t, bool)>(
   .infer([](Infer& r, const Tensor& self, int64_t dim, bool half_to_float) {
     check(!half_to_float, "softmax with half to float conversion is not supported on CPU");
     check_softmax(self, dim, "log_softmax");
-    r.like(self);
+    r.result(self.sizes(), self.dtype(), self.device());
   })
   .kernel([](Tensor& result, const Tensor& self, int64_t dim, bool) {
     const Around a(self, dim);
+    if (self.numel() == 0) return;
     if (self.is_contiguous()) {
       kernels::log_softmax(self.dtype(), self.data(), result.data(), a.outer, a.n, a.inner);
       return;
     }
-    const Tensor y = dense(self);  // a copy of its own
-    kernels::log_softmax(y.dtype(), y.data(), y.data(), a.outer, a.n, a.inner);
-    copy_data(result, y);
+    copy_data(result, self);
+    kernels::log_softmax(self.dtype(), result.data(), result.data(), a.outer, a.n, a.inner);
   })
   .grad("self", "grad, result, dim, self.dtype",
         [](const Tensor& grad, const Tensor& result, int64_t dim, DType dtype) {
