@@ -165,6 +165,27 @@ void fold_dense_columns(Fold fold, DType type, char* out, const char* in, int64_
   });
 }
 
+// How many of n bools are true: eight at a time, 255 rounds before a byte could overflow.
+int64_t count_true(const char* in, int64_t n) {
+  constexpr uint64_t kEven = 0x00ff00ff00ff00ffull;
+  int64_t total = 0;
+  while (n >= 8) {
+    const int64_t rounds = std::min<int64_t>(n / 8, 255);
+    uint64_t bytes = 0;
+    for (int64_t i = 0; i < rounds; ++i) {
+      uint64_t word;
+      std::memcpy(&word, in + i * 8, 8);
+      bytes += word;
+    }
+    const uint64_t pairs = (bytes & kEven) + ((bytes >> 8) & kEven);
+    total += int64_t((pairs * 0x0001000100010001ull) >> 48);
+    in += rounds * 8;
+    n -= rounds * 8;
+  }
+  for (int64_t i = 0; i < n; ++i) total += in[i] != 0;
+  return total;
+}
+
 }  // namespace
 
 void fold_begin(Fold fold, DType accumulator, char* out, int64_t n) {
@@ -178,8 +199,14 @@ void fold_rows(Fold fold, DType t, char* out, const char* in, int64_t rows, int6
                int64_t n, int64_t stride, double p) {
   const Loader loader(fold, t, p);
   const int64_t size = item_size(loader.accumulator);
+  const bool counts = t == DType::Bool && stride == 1 &&
+                      (fold == Fold::Sum || fold == Fold::CountNonzero);
   alignas(64) char tile[kTile * 16];
   for (int64_t i = 0; i < rows; ++i, in += row_stride, out += size) {
+    if (counts) {
+      *(int64_t*)out += count_true(in, n);
+      continue;
+    }
     if (loader.direct(stride)) {
       fold_dense(fold, t, out, in, n, p);
       continue;
