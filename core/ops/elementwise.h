@@ -35,7 +35,7 @@ inline Tensor zero_where(const Tensor& condition, const Tensor& grad) {
 }
 
 // The gradient of what jumps but never slopes.
-inline Tensor flat(const Tensor& grad) { return zeros_like(grad); }
+inline constexpr auto flat = [](const Tensor& grad) { return zeros_like(grad); };
 
 // The largest finite number of a floating dtype.
 inline double largest(DType t) {

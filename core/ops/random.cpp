@@ -27,7 +27,7 @@ void not_for(const char* kernel, DType dtype) {
 
 namespace {
 
-Tensor no_gradient(const Tensor& grad) { return zeros_like(grad); }
+constexpr auto no_gradient = [](const Tensor& grad) { return zeros_like(grad); };
 
 void check_uniform(double from, double to, DType dtype) {
   if (!is_differentiable(dtype)) not_for("check_uniform_bounds", dtype);

@@ -8,7 +8,7 @@
 namespace rl::ops {
 namespace {
 
-Tensor no_gradient(const Tensor& grad) { return zeros_like(grad); }
+constexpr auto no_gradient = [](const Tensor& grad) { return zeros_like(grad); };
 
 void check_probability(double p) {
   check(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
@@ -119,7 +119,9 @@ void check_positive(const Tensor& std) {
     check(!(wide.ptr<double>()[i] < 0), "normal expects all elements of std >= 0.0");
 }
 
-Tensor zero_of(const Tensor& grad, Ints sizes) { return zeros(sizes, grad.dtype(), grad.device()); }
+constexpr auto zero_of = [](const Tensor& grad, Ints sizes) {
+  return zeros(sizes, grad.dtype(), grad.device());
+};
 
 }  // namespace
 
