@@ -166,6 +166,7 @@ Tensor wrapped_number(const Scalar& value) {
 }
 
 Scalar item_of(const Tensor& t) {
+  check(!t.is_meta(), "Tensor.item() cannot be called on meta tensors");
   const char* p = t.data();
   switch (t.dtype()) {
     case DType::Bool: return *reinterpret_cast<const bool*>(p);
