@@ -178,7 +178,11 @@ const auto silu = define<Tensor(Tensor)>("silu(Tensor self) -> Tensor")
     tensor([-0.2689,  1.7616])
   )")
   .forms(kNN)
-  .pointwise(kernels::silu, Promote::None)
+  .choose([](const Tensor& self) {
+    check(!self.is_complex() || !grad_enabled() || !requires_grad(self), "silu does not support "
+          "automatic differentiation for outputs with complex dtype.");
+    return Choice{&kernels::silu, Promote::None};
+  })
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
     return silu_backward(grad, self);
   });

@@ -83,9 +83,8 @@ const Op<Tensor(Tensor, Tensor, Scalar)> rsub = define<Tensor(Tensor, Tensor, Sc
     >>> torch.rsub(torch.tensor([1., 2.]), 10)
     tensor([9., 8.])
   )")
-  .node("RsubBackward1")
+  .forms(Function)
   .dunder("rsub")
-  .number("other")
   .linear()
   .pointwise(kernels::rsub)
   .infer(check_difference)
@@ -93,6 +92,20 @@ const Op<Tensor(Tensor, Tensor, Scalar)> rsub = define<Tensor(Tensor, Tensor, Sc
     return -(alpha.equal(1) ? grad : grad * conj_of(alpha));
   })
   .grad("other", "grad", [](const Tensor& grad) { return grad; });
+
+const auto rsub_number = define<Tensor(Tensor, Scalar, Scalar)>(
+    "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor")
+  .doc("Subtracts the input, scaled by `alpha`, from a number.")
+  .node("RsubBackward1")
+  .number("other")
+  .linear()
+  .pointwise(kernels::rsub)
+  .infer([](Infer& r, const Tensor& self, const Scalar& other, const Scalar& alpha) {
+    check_subtraction(r[0].dtype, alpha, self.dtype() == DType::Bool, other.is_bool());
+  })
+  .grad("self", "grad, alpha", [](const Tensor& grad, const Scalar& alpha) {
+    return -(alpha.equal(1) ? grad : grad * conj_of(alpha));
+  });
 
 const Op<Tensor(Tensor, Tensor)> mul = define<Tensor(Tensor, Tensor)>(
     "mul(Tensor self, Tensor other) -> Tensor")
@@ -176,12 +189,17 @@ const Op<Tensor(Tensor, Tensor, std::optional<std::string_view>)> div_mode =
     return mode ? flat(grad) : -grad * conj(self / other / other);
   });
 
-const auto floor_divide = binary("floor_divide", kernels::div_floor, R"(
+const auto floor_divide = define<Tensor(Tensor, Tensor)>(
+    "floor_divide(Tensor self, Tensor other) -> Tensor")
+  .doc(R"(
     Divides and rounds the quotient down.
 
     >>> torch.floor_divide(torch.tensor([7., -7.]), 2)
     tensor([ 3., -4.])
   )")
+  .forms(kAllForms)
+  .number("other")
+  .pointwise(kernels::div_floor)
   .dunder("floordiv", Augmented)
   .node("torch::autograd::NotImplemented")
   .no_derivative("derivative for aten::floor_divide is not implemented");
@@ -199,6 +217,10 @@ const auto remainder = binary("remainder", kernels::remainder_, R"(
         [](const Tensor& grad, const Tensor& self, const Tensor& other) {
     return -grad * div_mode(self, other, "floor");
   });
+
+const auto remainder_by_number = with_number("remainder", kernels::remainder_,
+                                             "What division by a number leaves.")
+  .grad("self", "grad", [](const Tensor& grad) { return grad; });
 
 const auto remainder_of_number = define<Tensor(Scalar, Tensor)>(
     "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor")
@@ -225,6 +247,10 @@ const auto fmod = binary("fmod", kernels::fmod_, R"(
         [](const Tensor& grad, const Tensor& self, const Tensor& other) {
     return -grad * div_mode(self, other, "trunc");
   });
+
+const auto fmod_by_number = with_number("fmod", kernels::fmod_,
+                                        "What division by a number leaves, as C's fmod.")
+  .grad("self", "grad", [](const Tensor& grad) { return grad; });
 
 // The operators with a number on the left.
 const auto rtruediv = define<Tensor(Tensor, Tensor)>(

@@ -24,6 +24,9 @@ const auto bitwise_and = binary("bitwise_and", kernels::bitwise_and, R"(
   )")
   .dunder("and", Reflected | Augmented);
 
+const auto bitwise_and_by_number = with_number("bitwise_and", kernels::bitwise_and,
+                                                "The same with one number for all elements.");
+
 const auto bitwise_and_number = number_first("bitwise_and", kernels::bitwise_and,
                                              "The bits that a number and a tensor both have.");
 
@@ -35,6 +38,9 @@ const auto bitwise_or = binary("bitwise_or", kernels::bitwise_or, R"(
   )")
   .dunder("or", Reflected | Augmented);
 
+const auto bitwise_or_by_number = with_number("bitwise_or", kernels::bitwise_or,
+                                                "The same with one number for all elements.");
+
 const auto bitwise_or_number = number_first("bitwise_or", kernels::bitwise_or,
                                             "The bits that a number or a tensor has.");
 
@@ -45,6 +51,9 @@ const auto bitwise_xor = binary("bitwise_xor", kernels::bitwise_xor, R"(
     tensor([3, 6])
   )")
   .dunder("xor", Reflected | Augmented);
+
+const auto bitwise_xor_by_number = with_number("bitwise_xor", kernels::bitwise_xor,
+                                                "The same with one number for all elements.");
 
 const auto bitwise_xor_number = number_first("bitwise_xor", kernels::bitwise_xor,
                                              "The bits that just one of a number and a tensor has.");
@@ -78,6 +87,9 @@ const auto bitwise_left_shift = binary("bitwise_left_shift", kernels::lshift, R"
   )")
   .dunder("lshift", Augmented);
 
+const auto left_shift_by_number = with_number("bitwise_left_shift", kernels::lshift,
+                                              "Shifts by one number of places.");
+
 const auto left_shift_number = number_first("bitwise_left_shift", kernels::lshift,
                                             "Shifts a number's bits towards the higher places.");
 
@@ -88,6 +100,9 @@ const auto bitwise_right_shift = binary("bitwise_right_shift", kernels::rshift, 
     tensor([ 2, -2])
   )")
   .dunder("rshift", Augmented);
+
+const auto right_shift_by_number = with_number("bitwise_right_shift", kernels::rshift,
+                                               "Shifts by one number of places.");
 
 const auto right_shift_number = number_first("bitwise_right_shift", kernels::rshift,
                                              "Shifts a number's bits towards the lower places.");

@@ -211,7 +211,7 @@ const auto clamp_min_tensor = define<Tensor(Tensor, Tensor)>(
   .node("ClampMinBackward1")
   .forms(kAllForms)
   .exact_out()
-  .choose([](const Tensor& self, const Tensor& min) { return bounds(self, min, Tensor()); })
+  .pointwise(kernels::maximum)
   .grad("self", "grad, self, min",
         [](const Tensor& grad, const Tensor& self, const Tensor& min) {
     return keep_where(ge(self, min), grad);
@@ -249,7 +249,7 @@ const auto clamp_max_tensor = define<Tensor(Tensor, Tensor)>(
   .node("ClampMaxBackward1")
   .forms(kAllForms)
   .exact_out()
-  .choose([](const Tensor& self, const Tensor& max) { return bounds(self, Tensor(), max); })
+  .pointwise(kernels::minimum)
   .grad("self", "grad, self, max",
         [](const Tensor& grad, const Tensor& self, const Tensor& max) {
     return keep_where(le(self, max), grad);

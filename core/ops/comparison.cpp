@@ -11,7 +11,12 @@ Op<Tensor(Tensor, Tensor)> comparison(const char* name, const kernels::Pointwise
                                       const char* other_name, const char* dunder,
                                       const char* doc) {
   auto op = binary(name, kernel, doc).dunder(dunder);
-  return *other_name ? op.alias(other_name) : op;
+  auto number = with_number(name, kernel, doc);
+  if (*other_name) {
+    op.alias(other_name);
+    number.alias(other_name);
+  }
+  return op;
 }
 
 Op<Tensor(Tensor, Tensor)> logic(const char* name, const kernels::Pointwise& kernel,

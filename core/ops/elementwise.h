@@ -16,10 +16,20 @@ inline Op<Tensor(Tensor)> unary(const char* name, const kernels::Pointwise& kern
       .forms(kAllForms)
       .pointwise(kernel, promotion);
 }
-// A function of two tensors, the second of which may be a number.
+// A function of two tensors; C++ may pass a number for the second.
 inline Op<Tensor(Tensor, Tensor)> binary(const char* name, const kernels::Pointwise& kernel,
                                          const char* doc, Promote promotion = Promote::Default) {
   return define<Tensor(Tensor, Tensor)>(text(name, "(Tensor self, Tensor other) -> Tensor"))
+      .doc(doc)
+      .forms(kAllForms)
+      .pointwise(kernel, promotion);
+}
+
+// Its overload for a number.
+inline Op<Tensor(Tensor, Scalar)> with_number(const char* name, const kernels::Pointwise& kernel,
+                                              const char* doc,
+                                              Promote promotion = Promote::Default) {
+  return define<Tensor(Tensor, Scalar)>(text(name, ".Scalar(Tensor self, Scalar other) -> Tensor"))
       .doc(doc)
       .forms(kAllForms)
       .number("other")

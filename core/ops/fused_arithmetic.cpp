@@ -68,7 +68,6 @@ void check_lerp_dtype(const Tensor& self, const Tensor& t, const char* name) {
 
 }  // namespace
 
-// A number's weight comes first: 0-d tensors are taken as tensors, since they do not read as one.
 const auto lerp_scalar = define<Tensor(Tensor, Tensor, Scalar)>(
     "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor")
   .doc(R"(
@@ -78,7 +77,6 @@ const auto lerp_scalar = define<Tensor(Tensor, Tensor, Scalar)>(
     tensor([ 1.0000, 12.5000])
   )")
   .forms(kAllForms)
-  .exact_out()
   .choose([](const Tensor& self, const Tensor& end, const Scalar&) {
     check_lerp_dtype(self, end, "end");
     return Choice{&kernels::lerp, Promote::None};
@@ -158,6 +156,15 @@ const auto copysign = binary("copysign", kernels::copysign_, R"(
   })
   .grad("other", "grad", flat);
 
+const auto copysign_number = with_number("copysign", kernels::copysign_,
+                                         "The input's magnitude with the sign of a number.",
+                                         Promote::Float)
+  .node("CopysignBackward1")
+  .grad("self", "grad, self, result",
+        [](const Tensor& grad, const Tensor& self, const Tensor& result) {
+    return grad * zero_where(eq(self, Scalar(0)), result / self);
+  });
+
 const auto logaddexp = tensors_only("logaddexp", kernels::logaddexp, R"(
     log(exp(input) + exp(other)), without overflow on the way.
 
@@ -198,7 +205,9 @@ const auto ldexp = define<Tensor(Tensor, Tensor)>("ldexp(Tensor self, Tensor oth
   .forms(kAllForms)
   .produce([](const Tensor& self, const Tensor& other) {
     NoGrad quiet;
-    return self * pow_of_number(Scalar(2.0), other);
+    const Tensor scale = pow_of_number(Scalar(2.0), other);
+    if (is_differentiable(other.dtype()) || !is_differentiable(self.dtype())) return self * scale;
+    return self * to_dtype(scale, self.dtype());
   })
   .grad("self", "grad, other", [](const Tensor& grad, const Tensor& other) {
     return grad * conj(pow_of_number(Scalar(2.0), other));

@@ -31,7 +31,7 @@ Tensor without_data(const Tensor& t) {
 OpNode::OpNode(const Record& r, const Arg* args, const Arg* values) : record_(r) {
   for (size_t i = 0; i < r.params.size(); ++i) {
     if (!(r.tensor_params >> i & 1)) continue;
-    const bool serves = r.grad_params >> i & 1;
+    const bool serves = (r.no_derivative.empty() ? r.grad_params : r.tensor_params) >> i & 1;
     if (r.params[i].type == Type::Tensors) {
       list_lengths_.push_back(int(args[i].count));
       for (const Tensor& t : args[i].tensors()) {

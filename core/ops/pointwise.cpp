@@ -197,7 +197,7 @@ ResultMeta infer_result(const Plan& plan) {
   int64_t step = 1;
   for (int d : order_of_dims(m.sizes, Span<Dims>(strides.data(), strides.size()))) {
     m.strides[d] = step;
-    step *= std::max<int64_t>(m.sizes[d], 1);
+    step *= m.sizes[d];
   }
   return m;
 }
@@ -305,7 +305,7 @@ Tensor pointwise_call(const Record& r, const Arg* args) {
                                                   b->tensor->is(kContiguous) &&
                                                   b->tensor->device.is_cpu() &&
                                                   b->as_tensor().sizes() == a.as_tensor().sizes()
-                                            : b->is_number() && b->tag != Tag::Complex);
+                                            : b->tag == Tag::Float || b->tag == Tag::Int);
     if (pair) {
       plan.compute = a.tensor->dtype;
       Tensor out = empty(a.as_tensor().sizes(), plan.result());

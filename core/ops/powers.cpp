@@ -126,7 +126,7 @@ const auto float_power = define<Tensor(Tensor, Tensor)>(
     >>> torch.float_power(torch.tensor([2, 3]), torch.tensor([2, 2]))
     tensor([4., 9.], dtype=torch.float64)
   )")
-  .forms(kAllForms)
+  .forms(Function | Method | Out)
   .composite([](const Tensor& self, const Tensor& exponent) {
     const DType t = wide(self.is_complex() || exponent.is_complex());
     return pow(to_dtype(self, t), to_dtype(exponent, t));
@@ -140,10 +140,41 @@ const auto float_power_number = define<Tensor(Tensor, Scalar)>(
     >>> torch.float_power(torch.tensor([2, 3]), 2)
     tensor([4., 9.], dtype=torch.float64)
   )")
-  .forms(kAllForms)
+  .forms(Function | Method | Out)
   .composite([](const Tensor& self, const Scalar& exponent) {
     const DType t = wide(self.is_complex() || exponent.is_complex());
     return pow_number(to_dtype(self, t), exponent);
+  });
+
+namespace {
+
+void check_holds(const Tensor& base, DType wanted) {
+  check(base.dtype() == wanted, "the base given to float_power_ has dtype ",
+        type_name_of(base.dtype()), " but the operation's result requires dtype ",
+        type_name_of(wanted));
+}
+
+}  // namespace
+
+const auto float_power_in_place = define<Tensor(Tensor, Tensor)>(
+    "float_power_(Tensor(a!) self, Tensor exponent) -> Tensor(a!)")
+  .doc("A power in place of the input, which has to be double.")
+  .forms(Method)
+  .composite([](const Tensor& self, const Tensor& exponent) {
+    const DType t = wide(self.is_complex() || exponent.is_complex());
+    check_holds(self, t);
+    pow.in_place(self, to_dtype(exponent, t));
+    return self;
+  });
+
+const auto float_power_number_in_place = define<Tensor(Tensor, Scalar)>(
+    "float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)")
+  .doc("One power in place of the input, which has to be double.")
+  .forms(Method)
+  .composite([](const Tensor& self, const Scalar& exponent) {
+    check_holds(self, wide(self.is_complex() || exponent.is_complex()));
+    pow_number.in_place(self, exponent);
+    return self;
   });
 
 const auto float_power_of_number = define<Tensor(Scalar, Tensor)>(

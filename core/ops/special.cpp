@@ -331,7 +331,6 @@ const Op<Tensor(Tensor, Tensor)> xlogy = define<Tensor(Tensor, Tensor)>(
   )")
   .alias("special.xlogy")
   .forms(kAllForms)
-  .number("other")
   .pointwise(kernels::xlogy, Promote::Float)
   .grad("self", "grad, self, other",
         [](const Tensor& grad, const Tensor& self, const Tensor& other) {
@@ -341,6 +340,14 @@ const Op<Tensor(Tensor, Tensor)> xlogy = define<Tensor(Tensor, Tensor)>(
   .grad("other", "grad, self, other",
         [](const Tensor& grad, const Tensor& self, const Tensor& other) {
     return grad * self / other;
+  });
+
+const auto xlogy_by_number = with_number("xlogy", kernels::xlogy,
+                                         "input * log(other) for one number.", Promote::Float)
+  .alias("special.xlogy")
+  .node("XlogyBackward2")
+  .grad("self", "grad, other", [](const Tensor& grad, const Scalar& other) {
+    return Tensor(xlogy.call({Arg(grad), Arg(other)}));
   });
 
 const auto xlogy_of_number = define<Tensor(Scalar, Tensor)>(

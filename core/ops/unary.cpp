@@ -4,6 +4,19 @@
 #include "ops/elementwise.h"
 
 namespace rl::ops {
+namespace {
+
+// Rounding of one kind; integers stay as they are.
+Op<Tensor(Tensor)> rounding(const char* name, const kernels::Pointwise& kernel, const char* doc) {
+  return unary(name, kernel, doc, Promote::Default).exact_out();
+}
+
+void refuse_complex(const char* name, const Tensor& self) {
+  check(!self.is_complex(), ErrorKind::NotImplemented, name,
+        " is not supported for complex inputs");
+}
+
+}  // namespace
 
 const Op<Tensor(Tensor)> abs = unary("abs", kernels::abs_, R"(
     The absolute value; of complex numbers, the modulus.
@@ -115,39 +128,42 @@ const auto positive = define<Tensor(Tensor)>("positive(Tensor(a) self) -> Tensor
     return self;
   });
 
-// ---- Rounding: integers stay as they are.
+// ---- Rounding
 
-const auto floor = unary("floor", kernels::floor_, R"(
+const auto floor = rounding("floor", kernels::floor_, R"(
     The largest whole number that is not above the input.
 
     >>> torch.floor(torch.tensor([-1.5, 1.5]))
     tensor([-2.,  1.])
-  )", Promote::Default)
+  )")
+  .infer([](Infer&, const Tensor& self) { refuse_complex("floor", self); })
   .grad("self", "grad", flat);
 
-const auto ceil = unary("ceil", kernels::ceil_, R"(
+const auto ceil = rounding("ceil", kernels::ceil_, R"(
     The smallest whole number that is not below the input.
 
     >>> torch.ceil(torch.tensor([-1.5, 1.5]))
     tensor([-1.,  2.])
-  )", Promote::Default)
+  )")
+  .infer([](Infer&, const Tensor& self) { refuse_complex("ceil", self); })
   .grad("self", "grad", flat);
 
-const auto trunc = unary("trunc", kernels::trunc_, R"(
+const auto trunc = rounding("trunc", kernels::trunc_, R"(
     The whole part: rounded towards zero.
 
     >>> torch.trunc(torch.tensor([-1.5, 1.5]))
     tensor([-1.,  1.])
-  )", Promote::Default)
+  )")
   .alias("fix")
+  .infer([](Infer&, const Tensor& self) { refuse_complex("trunc", self); })
   .grad("self", "grad", flat);
 
-const auto round = unary("round", kernels::round_, R"(
+const auto round = rounding("round", kernels::round_, R"(
     Rounded to the nearest whole number; halves go to the even one.
 
     >>> torch.round(torch.tensor([0.5, 1.5, -2.4]))
     tensor([0., 2., -2.])
-  )", Promote::Default)
+  )")
   .alias("special.round")
   .grad("self", "grad", flat);
 
@@ -168,12 +184,12 @@ const auto round_decimals = define<Tensor(Tensor, int64_t)>(
   })
   .grad("self", "grad", flat);
 
-const auto frac = unary("frac", kernels::frac, R"(
+const auto frac = rounding("frac", kernels::frac, R"(
     The part behind the point, with the input's sign.
 
     >>> torch.frac(torch.tensor([1.25, -1.25]))
     tensor([ 0.2500, -0.2500])
-  )", Promote::Default)
+  )")
   .grad("self", "grad", [](const Tensor& grad) { return grad; });
 
 // ---- Exponentials, logarithms, roots

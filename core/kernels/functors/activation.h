@@ -23,7 +23,7 @@ template <class V> struct HardtanhBackward {  // grad, self; min_val, max_val
   explicit RL_FN HardtanhBackward(const Scalar* p)
       : least(number(p[0], V())), most(number(p[1], V())) {}
   RL_FN V operator()(V grad, V x) const {
-    return select((x > least) & (x < most), grad, V(0));
+    return select((x <= least) | (x >= most), V(0), grad);
   }
 };
 template <class V> struct LeakyRelu {  // negative_slope
@@ -53,7 +53,7 @@ template <class V> struct EluBackward {  // grad, self or result; numbers as elu
         above(number(p[1], V())), input(number(p[2], V())), is_result(p[3].to_bool()) {}
   RL_FN V operator()(V grad, V x) const {
     const V slope = is_result ? x + below : below * exp(x * input);
-    return select(x > V(0), grad * above, grad * input * slope);
+    return select(x <= V(0), grad * input * slope, grad * above);
   }
 };
 template <class V> RL_FN V six_clamped(V x) {
@@ -73,7 +73,7 @@ template <class V> struct Hardswish {
 template <class V> struct HardswishBackward {
   RL_FN V operator()(V grad, V x) const {
     const V middle = grad * (x * V(1.0 / 3.0) + V(0.5));
-    return select(x <= V(-3), V(0), select(x >= V(3), grad, middle));
+    return select(x <= V(-3), V(0), select(x < V(3), middle, grad));
   }
 };
 template <class V> struct Hardshrink {  // lambd
@@ -92,7 +92,7 @@ template <class V> struct ShrinkBackward {  // grad, self; lambd: of both
   V lambd;
   explicit RL_FN ShrinkBackward(const Scalar* p) : lambd(number(p[0], V())) {}
   RL_FN V operator()(V grad, V x) const {
-    return select((x > lambd) | (x < -lambd), grad, V(0));
+    return select((x >= -lambd) & (x <= lambd), V(0), grad);
   }
 };
 template <class V> struct Softplus {  // beta, threshold
