@@ -89,7 +89,11 @@ const auto relu6 = define<Tensor(Tensor)>("relu6(Tensor self) -> Tensor")
     tensor([0., 6.])
   )")
   .forms(NN | Inplace)
-  .composite([](const Tensor& self) { return hardtanh(self, Scalar(0), Scalar(6)); });
+  .node("HardtanhBackward0")
+  .choose([](const Tensor& self) { return hard_bounds(self, Scalar(0), Scalar(6)); })
+  .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
+    return hardtanh_backward(grad, self, Scalar(0), Scalar(6));
+  });
 
 const auto leaky_relu = define<Tensor(Tensor, Scalar)>(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor")
@@ -123,6 +127,8 @@ const Op<Tensor(Tensor, Scalar, Scalar, Scalar)> elu =
     return elu_backward(grad, alpha, scale, input_scale, false, self);
   });
 
+constexpr double kSeluAlpha = 1.6732632423543772848, kSeluScale = 1.0507009873554804934;
+
 const auto selu = define<Tensor(Tensor)>("selu(Tensor self) -> Tensor")
   .doc(R"(
     The scaled exponential unit of self-normalizing networks (Klambauer et al., 2017, section 2).
@@ -131,8 +137,12 @@ const auto selu = define<Tensor(Tensor)>("selu(Tensor self) -> Tensor")
     tensor([-1.1113,  2.1014])
   )")
   .forms(Function | Inplace)
-  .composite([](const Tensor& self) {
-    return elu(self, Scalar(1.6732632423543772848), Scalar(1.0507009873554804934), Scalar(1));
+  .node("EluBackward0")
+  .choose([](const Tensor&) {
+    return Choice{&kernels::elu, Promote::None, 3, {kSeluAlpha, kSeluScale, 1}};
+  })
+  .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
+    return elu_backward(grad, Scalar(kSeluAlpha), Scalar(kSeluScale), Scalar(1), false, self);
   });
 
 const auto celu = define<Tensor(Tensor, Scalar)>("celu(Tensor self, Scalar alpha=1.0) -> Tensor")

@@ -178,6 +178,8 @@ const auto nan_to_num =
   .forms(kAllForms)
   .choose([](const Tensor& self, const std::optional<double>& nan,
              const std::optional<double>& posinf, const std::optional<double>& neginf) {
+    check(!self.is_complex() || !grad_enabled() || !requires_grad(self), "nan_to_num does not "
+          "support automatic differentiation for outputs with complex dtype.");
     const double most = largest(self.dtype());
     return Choice{&kernels::nan_to_num, Promote::None, 3,
                   {nan.value_or(0), posinf.value_or(most), neginf.value_or(-most)}};

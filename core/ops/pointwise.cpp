@@ -194,10 +194,13 @@ ResultMeta infer_result(const Plan& plan) {
     return m;
   }
   m.strides.resize(m.sizes.size());
+  const auto order = order_of_dims(m.sizes, Span<Dims>(strides.data(), strides.size()));
+  bool row_major = true;
+  for (size_t i = 0; i < order.size(); ++i) row_major &= order[i] == int(order.size() - 1 - i);
   int64_t step = 1;
-  for (int d : order_of_dims(m.sizes, Span<Dims>(strides.data(), strides.size()))) {
+  for (int d : order) {  // in another order, PyTorch lets a size of 0 make strides of 0
     m.strides[d] = step;
-    step *= m.sizes[d];
+    step *= row_major ? std::max<int64_t>(m.sizes[d], 1) : m.sizes[d];
   }
   return m;
 }

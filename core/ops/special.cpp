@@ -195,7 +195,7 @@ const Op<Tensor(Tensor, Tensor)> zeta = define<Tensor(Tensor, Tensor)>("zeta(Ten
   .number("other")
   .pointwise(kernels::zeta, Promote::Float)
   .grad("self", "grad", [](const Tensor& grad) -> Tensor {
-    fail(ErrorKind::NotImplemented, "the derivative for 'zeta: self' is not implemented.");
+    fail(ErrorKind::NotImplemented, "the derivative for 'zeta' is not implemented.");
     return grad;
   })
   .grad("other", "grad, self, other",

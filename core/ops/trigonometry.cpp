@@ -122,6 +122,7 @@ const auto acosh = unary("acosh", kernels::acosh_, R"(
   )")
   .alias("arccosh")
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
+    if (!self.is_complex()) return grad * rsqrt(self * self - Scalar(1));
     const Tensor below = rsqrt(self - Scalar(1)), above = rsqrt(self + Scalar(1));
     return grad * conj(below * above);
   });

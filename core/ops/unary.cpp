@@ -84,7 +84,8 @@ const auto signbit = define<Tensor(Tensor)>("signbit(Tensor self) -> Tensor")
   .pointwise(kernels::signbit_)
   .exact_out()
   .infer([](Infer&, const Tensor& self) {
-    check(!self.is_complex(), "signbit is not implemented for complex tensors.");
+    check(!self.is_complex(), ErrorKind::NotImplemented,
+          "signbit is not implemented for complex tensors.");
   });
 
 const Op<Tensor(Tensor)> square = define<Tensor(Tensor)>("square(Tensor self) -> Tensor")
@@ -94,14 +95,15 @@ const Op<Tensor(Tensor)> square = define<Tensor(Tensor)>("square(Tensor self) ->
     >>> torch.square(torch.tensor([-3., 2.]))
     tensor([9., 4.])
   )")
-  .node("PowBackward0")
-  .forms(kAllForms)
-  .choose([](const Tensor& self) {
-    const bool number = self.dtype() == DType::Bool;
-    return Choice{&kernels::square, number ? Promote::Default : Promote::None};
-  })
-  .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad * conj(self * Scalar(2));
+  .forms(Function | Method | Out)
+  .composite([](const Tensor& self) { return pow_number(self, Scalar(2)); });
+
+const auto square_in_place = define<Tensor(Tensor)>("square_(Tensor(a!) self) -> Tensor(a!)")
+  .doc("The second power, in place of the input.")
+  .forms(Function | Method)
+  .composite([](const Tensor& self) {
+    pow_number.in_place(self, Scalar(2));
+    return self;
   });
 
 const Op<Tensor(Tensor)> reciprocal = unary("reciprocal", kernels::reciprocal, R"(
@@ -268,6 +270,7 @@ const Op<Tensor(Tensor)> log1p = unary("log1p", kernels::log1p_, R"(
     tensor([0.0000, 0.6931])
   )")
   .alias("special.log1p")
+  .node("Log1PBackward0")
   .autocast(Autocast::Float)
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
     return grad / conj(self + Scalar(1));
