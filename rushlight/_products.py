@@ -24,6 +24,11 @@ def einsum(*args):
         equation, operands = args[0], args[1:]
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
+    for i, x in enumerate(operands):
+        if not isinstance(x, torch.Tensor):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 1, but got {type(x).__name__}"
+            )
     return _contract(equation, list(operands))
 
 
