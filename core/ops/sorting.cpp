@@ -81,26 +81,6 @@ void sort_into(const Tensor& values, const Tensor& indices, const Tensor& self, 
 
 }  // namespace
 
-const Op<Pair(Tensor, std::optional<bool>, int64_t, bool)> sort_stable =
-    define<Pair(Tensor, std::optional<bool>, int64_t, bool)>(
-    "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)"
-    " -> (Tensor values, Tensor indices)")
-  .node("SortBackward1")
-  .forms(Function | Method | Out)
-  .exact_out()
-  .nondiff("indices")
-  .infer([](Infer& r, const Tensor& self, std::optional<bool>, int64_t dim, bool) {
-    infer_sort(r, self, dim);
-  })
-  .kernel([](Tensor& values, Tensor& indices, const Tensor& self, std::optional<bool> stable,
-             int64_t dim, bool descending) {
-    sort_into(values, indices, self, dim, descending, stable.value_or(false));
-  })
-  .grad("self", "grad, dim, indices, self.sizes",
-        [](const Tensor& grad, int64_t dim, const Tensor& indices, Ints sizes) {
-    return selection_backward(grad, dim, indices, sizes, true);
-  });
-
 const Op<Pair(Tensor, int64_t, bool)> sort = define<Pair(Tensor, int64_t, bool)>(
     "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)")
   .doc(R"(
@@ -115,6 +95,26 @@ const Op<Pair(Tensor, int64_t, bool)> sort = define<Pair(Tensor, int64_t, bool)>
   .infer([](Infer& r, const Tensor& self, int64_t dim, bool) { infer_sort(r, self, dim); })
   .kernel([](Tensor& values, Tensor& indices, const Tensor& self, int64_t dim, bool descending) {
     sort_into(values, indices, self, dim, descending, false);
+  })
+  .grad("self", "grad, dim, indices, self.sizes",
+        [](const Tensor& grad, int64_t dim, const Tensor& indices, Ints sizes) {
+    return selection_backward(grad, dim, indices, sizes, true);
+  });
+
+const Op<Pair(Tensor, std::optional<bool>, int64_t, bool)> sort_stable =
+    define<Pair(Tensor, std::optional<bool>, int64_t, bool)>(
+    "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)"
+    " -> (Tensor values, Tensor indices)")
+  .node("SortBackward1")
+  .forms(Function | Method | Out)
+  .exact_out()
+  .nondiff("indices")
+  .infer([](Infer& r, const Tensor& self, std::optional<bool>, int64_t dim, bool) {
+    infer_sort(r, self, dim);
+  })
+  .kernel([](Tensor& values, Tensor& indices, const Tensor& self, std::optional<bool> stable,
+             int64_t dim, bool descending) {
+    sort_into(values, indices, self, dim, descending, stable.value_or(false));
   })
   .grad("self", "grad, dim, indices, self.sizes",
         [](const Tensor& grad, int64_t dim, const Tensor& indices, Ints sizes) {
