@@ -331,6 +331,8 @@ template <class R, class... A> class Op<R(A...)> {
   // list result), params and results by name, NAME.sizes, NAME.dtype, NAME.layout (the tensor
   // without its data), needs. Several targets: a tuple, in their order.
   template <class F> Op grad(const char* targets, const char* sources, F f) {
+    static_assert(std::is_empty_v<F>, "a formula is a captureless lambda: a function's address "
+                                      "would be lost");
     add_grad<F>(targets, sources, +f);
     return *this;
   }
