@@ -156,6 +156,8 @@ _LAZY_MODULES = frozenset(
 _HOME = {
     "TypedStorage": "storage",
     "autocast": "amp",
+    "cartesian_prod": "_shapes",
+    "combinations": "_shapes",
     "einsum": "_products",
     "fork_rng": "random",
     "from_dlpack": "utils.dlpack",
@@ -165,6 +167,7 @@ _HOME = {
     "is_autocast_cpu_enabled": "amp",
     "is_autocast_enabled": "amp",
     "load": "serialization",
+    "meshgrid": "_shapes",
     "save": "serialization",
     "set_autocast_cache_enabled": "amp",
     "set_autocast_cpu_dtype": "amp",

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "ops/elementwise.h"
+#include "ops/dispatch.h"
 #include "ops/promotion.h"
 
 namespace rl::ops {
@@ -301,9 +302,8 @@ const auto equal = define<bool(Tensor, Tensor)>("equal(Tensor self, Tensor other
   )")
   .forms(Function | Method)
   .composite([](const Tensor& self, const Tensor& other) {
-    check(!self.is_meta() && !other.is_meta(), ErrorKind::NotImplemented,
-          "aten::equal: attempted to run this operator with Meta tensors, but there was no fake "
-          "impl or Meta kernel registered");
+    refuse_meta("equal", self);
+    refuse_meta("equal", other);
     return self.sizes() == other.sizes() && all_true(eq(self, other));
   });
 

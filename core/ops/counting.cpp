@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "ops/dispatch.h"
 #include "ops/promotion.h"
 #include "ops/reduce.h"
 
@@ -137,6 +138,7 @@ const auto unique2 = define<Triple(Tensor, bool, bool, bool)>(
   .node("Unique2Backward0")
   .no_derivative(kNoUnique)
   .produce([](const Tensor& self, bool, bool inverse, bool counts) {
+    refuse_meta("_unique2", self);
     return distinct(self, false, inverse, counts);
   });
 
@@ -151,6 +153,7 @@ const auto unique_dim = define<Triple(Tensor, int64_t, bool, bool, bool)>(
   )")
   .no_derivative("the derivative for 'unique_dim' is not implemented.")
   .produce([](const Tensor& self, int64_t dim, bool, bool inverse, bool counts) {
+    refuse_meta("unique_dim", self);
     return distinct_slices(self, dim, false, inverse, counts);
   });
 
@@ -166,6 +169,7 @@ const auto unique_consecutive = define<Triple(Tensor, bool, bool, MaybeInt)>(
   .forms(Hidden)
   .no_derivative("the derivative for 'unique_consecutive' is not implemented.")
   .produce([](const Tensor& self, bool inverse, bool counts, MaybeInt dim) {
+    refuse_meta("unique_consecutive", self);
     return dim ? distinct_slices(self, *dim, true, inverse, counts)
                : distinct(self, true, inverse, counts);
   });
@@ -322,6 +326,8 @@ const auto bincount = define<Tensor(Tensor, Tensor, int64_t)>(
   )")
   .forms(Function | Method)
   .produce([](const Tensor& self, const Tensor& weights, int64_t minlength) {
+    refuse_meta("bincount", self);
+    refuse_meta("bincount", weights);
     check(is_integral(self.dtype()), ErrorKind::NotImplemented,
           "\"bincount_cpu\" not implemented for '", type_name_of(self.dtype()), "'");
     check(minlength >= 0, "minlength should be >= 0");

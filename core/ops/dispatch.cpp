@@ -13,6 +13,12 @@ Interceptor transform_hook = nullptr;
 void (*autocast_hook)(const Record&, Arg*, Tensors&) = nullptr;
 LockHooks lock_hooks;
 
+void refuse_meta(const char* name, const Tensor& t) {
+  check(!t || !t.is_meta(), ErrorKind::NotImplemented, "aten::", name,
+        ": attempted to run this operator with Meta tensors, but there was no fake impl or Meta "
+        "kernel registered");
+}
+
 namespace {
 
 constexpr size_t kMostResults = 8, kMostParams = 32;
@@ -22,9 +28,11 @@ constexpr int64_t kWorthUnlocking = 16384;  // elements touched: about 20 micros
 struct Seen {
   uint32_t flags = 0;
   int64_t elements = 0;
+  bool meta = false;
   void add(const TensorBody* t) {
     flags |= t->flags;
     elements += t->numel;
+    meta |= t->device.is_meta();
   }
 };
 
@@ -103,6 +111,12 @@ bool must_prepare(const Record& r, const Seen& seen, const Arg* args) {
         if (t && !t.is_contiguous()) return true;
   }
   return false;
+}
+
+// A kernel that is about to run on the CPU must not meet a tensor without data.
+void refuse_mixed(const Seen& seen) {
+  check(!seen.meta, "Expected all tensors to be on the same device, but found at least two "
+        "devices, cpu and meta!");
 }
 
 void infer_results(const Record& r, const Arg* args, Infer& inferred) {
@@ -234,6 +248,7 @@ void call_effect(const Record& r, const Arg* args, Value* results, const Seen& s
   for (size_t i = 0; i < r.params.size(); ++i)
     meta |= r.params[i].written && args[i].is_tensor() && args[i].as_tensor().is_meta();
   if (!meta) {
+    refuse_mixed(seen);
     Unlocked guard(seen.elements > kWorthUnlocking);
     if (must_prepare(r, seen, args)) r.kernel(nullptr, Prepared(r, args).args());
     else r.kernel(nullptr, args);

@@ -10,6 +10,9 @@ extern Interceptor transform_hook;
 // Autocast casts arguments: `args` is a copy to be changed; `kept` holds what the copies need.
 extern void (*autocast_hook)(const Record& r, Arg* args, Tensors& kept);
 
+// For ops whose result depends on data: raises as PyTorch does for tensors without any.
+void refuse_meta(const char* name, const Tensor& t);
+
 // The interpreter lock, released around kernels with much to do; bind supplies both.
 struct LockHooks {
   void* (*release)() = nullptr;
