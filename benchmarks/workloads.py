@@ -1,0 +1,249 @@
+"""Workloads written once against a torch-like module; each yields a callable to be timed.
+
+    python benchmarks/workloads.py MODULE [NAME ...]    one JSON line per workload
+"""
+
+import importlib
+import json
+import math
+import os
+import statistics
+import sys
+import time
+
+WORKLOADS = {}  # name -> builder(torch) -> callable
+
+
+def workload(name):
+    def enter(build):
+        WORKLOADS[name] = build
+        return build
+    return enter
+
+
+def values(torch, *shape, seed=0):
+    """Numbers from -0.5 to 0.5, the same in every module: no generator is used."""
+    n = math.prod(shape)
+    i = torch.arange(n, dtype=torch.int64) + 7919 * seed
+    mixed = (i * 1103515245 + 12345) % 2147483647
+    return ((mixed % 65536).float() / 65536 - 0.5).reshape(*shape)
+
+
+def classes(torch, n, count):
+    return torch.arange(n, dtype=torch.int64) * 7 % count
+
+
+def weights(torch, model):
+    """Sets a model's parameters to fixed values, so that two modules train alike."""
+    with torch.no_grad():
+        for k, p in enumerate(model.parameters()):
+            if p.dim() > 1:
+                p.copy_(values(torch, *p.shape, seed=k) * (2 / math.sqrt(math.prod(p.shape[1:]))))
+            else:
+                p.zero_()
+    return model
+
+
+# ---- the cost of a call
+
+def call(name, make):
+    workload(f"overhead/{name}")(make)
+
+
+def _add(torch):
+    a, b = values(torch, 4), values(torch, 4, seed=1)
+    return lambda: a + b
+
+
+def _add_grad(torch):
+    a, b = values(torch, 4).requires_grad_(), values(torch, 4, seed=1)
+    return lambda: a + b
+
+
+def _view(torch):
+    x = values(torch, 4)
+    return lambda: x.view(2, 2)
+
+
+def _index(torch):
+    x = values(torch, 4, 4)
+    return lambda: x[0]
+
+
+def _zeros(torch):
+    zeros = torch.zeros
+    return lambda: zeros(4)
+
+
+def _item(torch):
+    x = values(torch, 1)
+    return lambda: x.item()
+
+
+def _sum(torch):
+    x = values(torch, 4)
+    return lambda: x.sum()
+
+
+def _chain(torch):
+    x, w = values(torch, 4).requires_grad_(), values(torch, 4, seed=1) + 1.5
+
+    def run():
+        x.grad = None
+        y = x
+        for _ in range(10):
+            y = y * w
+        y.sum().backward()
+    return run
+
+
+def _linear(torch):
+    layer, x = weights(torch, torch.nn.Linear(4, 4)), values(torch, 1, 4)
+    return lambda: layer(x)
+
+
+for _name, _make in (("add of 4", _add), ("add of 4, recorded", _add_grad), ("view", _view),
+                     ("x[0]", _index), ("zeros(4)", _zeros), ("item", _item), ("sum of 4", _sum),
+                     ("10 mul, sum, backward", _chain), ("Linear(4, 4)", _linear)):
+    call(_name, _make)
+
+
+# ---- training steps
+
+def trainer(torch, model, optimizer, x, y):
+    def step():
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+    return step
+
+
+def mlp(torch, d_in, hidden, d_out):
+    nn = torch.nn
+    return weights(torch, nn.Sequential(nn.Linear(d_in, hidden), nn.ReLU(), nn.Linear(hidden, hidden),
+                                        nn.ReLU(), nn.Linear(hidden, d_out)))
+
+
+def mlp_step(batch, hidden):
+    def build(torch):
+        model = mlp(torch, 64, hidden, 10)
+        return trainer(torch, model, torch.optim.Adam(model.parameters(), lr=1e-3),
+                       values(torch, batch, 64), classes(torch, batch, 10))
+    return build
+
+
+for _b, _h in ((1, 64), (32, 64), (64, 128), (256, 512)):
+    workload(f"training/MLP, Adam, batch {_b}, hidden {_h}")(mlp_step(_b, _h))
+
+
+@workload("training/convolutional net, batch 64")
+def _conv_net(torch):
+    nn = torch.nn
+    model = weights(torch, nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3), nn.ReLU(),
+        nn.Flatten(), nn.Linear(16 * 144, 10)))
+    return trainer(torch, model, torch.optim.SGD(model.parameters(), lr=1e-2, momentum=0.9),
+                   values(torch, 64, 1, 28, 28), classes(torch, 64, 10))
+
+
+# ---- kernels
+
+def kernel(name, make):
+    workload(f"kernels/{name}")(make)
+
+
+def product(n):
+    def build(torch):
+        a, b = values(torch, n, n), values(torch, n, n, seed=1)
+        return lambda: a @ b
+    return build
+
+
+for _n in (256, 1024, 2048):
+    kernel(f"matmul {_n}", product(_n))
+
+
+def elementwise(f):
+    def build(torch):
+        x, y = values(torch, 1 << 22), values(torch, 1 << 22, seed=1)
+        return lambda: f(torch, x, y)
+    return build
+
+
+kernel("exp, 4M", elementwise(lambda torch, x, y: torch.exp(x)))
+kernel("add, 4M", elementwise(lambda torch, x, y: x + y))
+kernel("gelu, 4M", elementwise(lambda torch, x, y: torch.nn.functional.gelu(x)))
+
+
+def square(f):
+    def build(torch):
+        x = values(torch, 2048, 2048)
+        return lambda: f(torch, x)
+    return build
+
+
+kernel("sum(0), 2048", square(lambda torch, x: x.sum(0)))
+kernel("sum(1), 2048", square(lambda torch, x: x.sum(1)))
+kernel("softmax, 2048", square(lambda torch, x: torch.softmax(x, -1)))
+kernel("cumsum, 2048", square(lambda torch, x: torch.cumsum(x, 1)))
+kernel("transposed copy, 2048", square(lambda torch, x: x.t().contiguous()))
+
+
+# ---- data
+
+@workload("data/DataLoader, 20,000 rows, batch 64")
+def _loader(torch):
+    data = torch.utils.data
+    rows = data.TensorDataset(values(torch, 20000, 32), classes(torch, 20000, 10))
+    loader = data.DataLoader(rows, batch_size=64, shuffle=True)
+
+    def run():
+        for _ in loader:
+            pass
+    return run
+
+
+def measure(f, seconds=0.3, batches=5):
+    """The median and the least of several batches, in seconds per call."""
+    f()
+    f()
+    n, t = 1, 0.0
+    while t < seconds / batches / 4 and n < 1 << 22:
+        n *= 2
+        begun = time.perf_counter()
+        for _ in range(n):
+            f()
+        t = time.perf_counter() - begun
+    n = max(1, int(n * seconds / batches / max(t, 1e-9)))
+    times = []
+    for _ in range(batches):
+        begun = time.perf_counter()
+        for _ in range(n):
+            f()
+        times.append((time.perf_counter() - begun) / n)
+    return statistics.median(times), min(times)
+
+
+def main():
+    module, names = sys.argv[1], sys.argv[2:]
+    threads = os.environ.get("BENCH_THREADS", "2")
+    for v in ("OMP", "MKL", "RUSHLIGHT"):
+        os.environ[f"{v}_NUM_THREADS"] = threads
+    torch = importlib.import_module(module)
+    for part in ("nn", "optim", "utils.data"):
+        importlib.import_module(f"{module}.{part}")
+    torch.set_num_threads(int(threads))
+    for name, build in WORKLOADS.items():
+        if names and not any(n in name for n in names):
+            continue
+        try:
+            median, least = measure(build(torch))
+            print(json.dumps({"name": name, "median": median, "least": least}), flush=True)
+        except Exception as e:  # a workload that fails is a row that says so
+            print(json.dumps({"name": name, "error": f"{type(e).__name__}: {e}"}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
