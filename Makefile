@@ -16,7 +16,7 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.test
 	$(BIN)/python tools/layers.py
-	$(BIN)/python -m pytest -q -n 2 tests
+	$(BIN)/pytest -q -n 2 tests
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/compare.py
