@@ -152,6 +152,7 @@ template <bool Real> int part_set(PyObject* o, PyObject* value, void*) {
 }  // namespace
 
 PyGetSetDef tensor_properties[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {"shape", get<shape>, nullptr, "The sizes, as a torch.Size.", nullptr},
     {"dtype", get<dtype>, nullptr, nullptr, nullptr},
     {"device", get<device>, nullptr, nullptr, nullptr},

@@ -148,7 +148,8 @@ PyObject* set_state(PyObject* o, PyObject* state) {
     check(t.dtype() == DType::UInt8 && t.device().is_cpu(), ErrorKind::Type,
           "RNG state must be a torch.ByteTensor");
     check(t.numel() == int64_t(Generator::kStateSize) && t.is_contiguous(),
-          "RNG state is wrong size");
+          "Expected a CPUGeneratorImplState of size ", int64_t(Generator::kStateSize),
+          " but found the input RNG state size to be ", t.numel());
     std::lock_guard<std::mutex> hold(generator_of(o).mutex());
     check(generator_of(o).set_state(t.data()), "Invalid mt19937 state");
     Py_INCREF(o);

@@ -109,6 +109,7 @@ from .autograd.grad_mode import (  # noqa: E402
     set_grad_enabled,
 )
 from ._reductions import norm, unique, unique_consecutive  # noqa: E402
+from ._shapes import broadcast_tensors  # noqa: E402
 from .functional import (  # noqa: E402
     broadcast_shapes,
     compile,

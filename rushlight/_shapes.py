@@ -7,6 +7,13 @@ import itertools
 from . import _C
 
 
+def broadcast_tensors(*tensors):
+    """The tensors expanded to their common shape, as views. Raises RuntimeError where none is."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tensors[0]
+    return _C._functions_table["broadcast_tensors"](list(tensors))
+
+
 def meshgrid(*tensors, indexing=None):
     """Coordinates of the grid that 1-d (or 0-d) tensors span, one tensor each.
 

@@ -89,6 +89,18 @@ const Op<Tensor(Tensor)> resolve_conj = define<Tensor(Tensor)>(
   .forms(Function | Method)
   .composite([](const Tensor& self) { return self.is_conj() ? Tensor(resolve_physical(self)) : self; });
 
+const auto conj_physical = define<Tensor(Tensor)>("conj_physical(Tensor self) -> Tensor")
+  .doc(R"(
+    The complex conjugate with its values carried out; a real tensor is returned as it is.
+
+    >>> torch.conj_physical(torch.tensor([1 + 2j])).is_conj()
+    False
+  )")
+  .forms(Function | Method)
+  .composite([](const Tensor& self) {
+    return self.is_complex() ? Tensor(resolve_conj(conj_view(self))) : self;
+  });
+
 const Op<Tensor(Tensor)> resolve_neg = define<Tensor(Tensor)>(
     "resolve_neg(Tensor(a) self) -> Tensor(a)")
   .doc(R"(

@@ -83,6 +83,42 @@ const Op<Tensor(Tensor, Ints)> view = define<Tensor(Tensor, Ints)>(
   })
   .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) { return reshape(grad, sizes); });
 
+const auto view_dtype = define<Tensor(Tensor, DType)>(
+    "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)")
+  .doc("The same bytes as elements of another dtype; the last dimension grows or shrinks to fit.")
+  .forms(Method)
+  .view([](const Tensor& self, DType dtype) {
+    const int64_t from = self.element_size(), to = item_size(dtype);
+    Dims sizes(self.sizes()), strides(self.strides());
+    int64_t offset = self.offset();
+    if (from != to) {
+      check(self.dim() > 0, "self.dim() cannot be 0 to view ", type_name_of(self.dtype()), " as ",
+            type_name_of(dtype), " (different element sizes)");
+      check(strides.back() == 1, "self.stride(-1) must be 1 to view ", type_name_of(self.dtype()),
+            " as ", type_name_of(dtype), " (different element sizes), but got ", strides.back());
+      const int64_t many = from > to ? from / to : to / from;
+      for (size_t i = 0; i + 1 < strides.size(); ++i) {
+        check(from > to || strides[i] % many == 0, "self.stride(", int64_t(i),
+              ") must be divisible by ", many, " to view ", type_name_of(self.dtype()), " as ",
+              type_name_of(dtype), " (different element sizes), but got ", strides[i]);
+        strides[i] = from > to ? strides[i] * many : strides[i] / many;
+      }
+      check(from > to || sizes.back() % many == 0, "self.size(-1) must be divisible by ", many,
+            " to view ", type_name_of(self.dtype()), " as ", type_name_of(dtype),
+            " (different element sizes), but got ", sizes.back());
+      check(from > to || offset % many == 0, "self.storage_offset() must be divisible by ", many,
+            " to view ", type_name_of(self.dtype()), " as ", type_name_of(dtype),
+            " (different element sizes), but got ", offset);
+      sizes.back() = from > to ? sizes.back() * many : sizes.back() / many;
+      offset = from > to ? offset * many : offset / many;
+    }
+    Tensor r = alias(self);
+    r->dtype = dtype;
+    r->offset = offset;
+    r->set_layout(sizes, strides);
+    return r;
+  });
+
 // reshape's copying half: PyTorch names its node UnsafeViewBackward0.
 const Op<Tensor(Tensor, Ints)> unsafe_view = define<Tensor(Tensor, Ints)>(
     "_unsafe_view(Tensor self, int[] size) -> Tensor")
