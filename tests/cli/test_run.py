@@ -199,11 +199,11 @@ def test_plain_pickles_name_torch(program):
 
 
 def test_version_and_help():
-    done = python("-m", "rushlight", "--version")
+    done = python("-P", "-m", "rushlight", "--version")
     assert done.stdout.startswith("rushlight ")
     assert done.returncode == 0
-    done = python("-m", "rushlight")
+    done = python("-P", "-m", "rushlight")
     assert done.returncode == 2
     assert "run a program with torch meaning Rushlight" in done.stderr
-    assert python("-m", "rushlight", "fly").returncode == 2
-    assert "a script, a folder or zip" in python("-m", "rushlight", "run", "--help").stdout
+    assert python("-P", "-m", "rushlight", "fly").returncode == 2
+    assert "a script, a folder or zip" in python("-P", "-m", "rushlight", "run", "--help").stdout

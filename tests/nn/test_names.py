@@ -30,7 +30,7 @@ def test_unknown_names():
 
 def test_import_loads_no_layers_it_does_not_need():
     code = "import sys, rushlight.nn; print(*[m for m in sys.modules if 'rushlight.nn.modules.' in m])"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+    loaded = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True).stdout
     assert "rushlight.nn.modules.module" in loaded
     assert "transformer" not in loaded and "conv" not in loaded
 
