@@ -19,7 +19,7 @@ test: $(VENV)/.test
 	$(BIN)/pytest -q -n 2 tests
 
 bench: $(VENV)/.test
-	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/compare.py $(if $(TORCH_PYTHON),--python $(TORCH_PYTHON))
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
