@@ -186,6 +186,9 @@ void OpNode::free_saved() {
     const Tag tag = saved_[i].raw().arg().tag;
     tensors |= (kind == Formula::Source::Input || kind == Formula::Source::Result) &&
                (tag == Tag::Tensor || tag == Tag::Tensors);
+    // A number that stands for a tensor is one to PyTorch, and freed like one.
+    tensors |= kind == Formula::Source::Input && saved_[i].raw().arg().is_number() &&
+               record_.params[size_t(record_.saves[i].index)].type == Type::Tensor;
     tensors |= bool(saved_[i].packed());
   }
   if (!tensors) return;  // sizes and numbers stay: the node can run again, as in PyTorch

@@ -215,3 +215,14 @@ def test_an_exception_keeps_its_identity():
     with pytest.raises(KeyError) as caught:
         Fails.apply(leaf()).sum().backward()
     assert caught.value is error
+
+
+def test_a_number_beside_a_tensor_is_freed_like_one():
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        y.sum().backward()
+    z = x + 2  # nothing is saved: PyTorch lets it run again
+    z.sum().backward()
+    z.sum().backward()
