@@ -298,3 +298,17 @@ const Op<Tensor(Tensor)> neg = define<Tensor(Tensor)>("neg(Tensor self) -> Tenso
   .grad("self", "grad", [](const Tensor& grad) { return -grad; });
 
 }  // namespace rl::ops
+
+namespace rl {
+
+Tensor operator+(const Tensor& a, const Tensor& b) { return ops::add(a, b); }
+Tensor operator-(const Tensor& a, const Tensor& b) { return ops::sub(a, b); }
+Tensor operator*(const Tensor& a, const Tensor& b) { return ops::mul(a, b); }
+Tensor operator/(const Tensor& a, const Tensor& b) { return ops::div(a, b); }
+Tensor operator+(const Tensor& a, const Scalar& b) { return ops::add(a, b); }
+Tensor operator-(const Tensor& a, const Scalar& b) { return ops::sub(a, b); }
+Tensor operator*(const Tensor& a, const Scalar& b) { return ops::mul(a, b); }
+Tensor operator/(const Tensor& a, const Scalar& b) { return ops::div(a, b); }
+Tensor operator-(const Tensor& a) { return ops::neg(a); }
+
+}  // namespace rl

@@ -142,15 +142,15 @@ Tensor full(Ints sizes, const Scalar& value, DType dtype, Device device = {});
 
 namespace rl {
 
-inline Tensor operator+(const Tensor& a, const Tensor& b) { return ops::add(a, b); }
-inline Tensor operator-(const Tensor& a, const Tensor& b) { return ops::sub(a, b); }
-inline Tensor operator*(const Tensor& a, const Tensor& b) { return ops::mul(a, b); }
-inline Tensor operator/(const Tensor& a, const Tensor& b) { return ops::div(a, b); }
-inline Tensor operator+(const Tensor& a, const Scalar& b) { return ops::add(a, b); }
-inline Tensor operator-(const Tensor& a, const Scalar& b) { return ops::sub(a, b); }
-inline Tensor operator*(const Tensor& a, const Scalar& b) { return ops::mul(a, b); }
-inline Tensor operator/(const Tensor& a, const Scalar& b) { return ops::div(a, b); }
-inline Tensor operator-(const Tensor& a) { return ops::neg(a); }
+Tensor operator+(const Tensor& a, const Tensor& b);
+Tensor operator-(const Tensor& a, const Tensor& b);
+Tensor operator*(const Tensor& a, const Tensor& b);
+Tensor operator/(const Tensor& a, const Tensor& b);
+Tensor operator+(const Tensor& a, const Scalar& b);
+Tensor operator-(const Tensor& a, const Scalar& b);
+Tensor operator*(const Tensor& a, const Scalar& b);
+Tensor operator/(const Tensor& a, const Scalar& b);
+Tensor operator-(const Tensor& a);
 inline Scalar conj_of(const Scalar& s) {
   return s.is_complex() ? Scalar(std::conj(s.to_complex())) : s;
 }

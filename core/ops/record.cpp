@@ -173,6 +173,11 @@ std::string node_name(const std::string& base) {
 
 }  // namespace
 
+void with_defaults(const Record& r, std::initializer_list<Arg> given, Arg* args) {
+  Arg* next = std::copy(given.begin(), given.end(), args);
+  for (size_t i = given.size(); i < r.params.size(); ++i) *next++ = r.params[i].fallback.arg();
+}
+
 Record& new_record(std::string_view signature) {
   Record& r = registry().emplace_back();
   r.signature = std::string(signature);

@@ -41,7 +41,7 @@ struct Choice {
   const kernels::Pointwise* kernel;
   Promote promotion = Promote::Default;
   int count = -1;               // of `numbers`; -1: the call's own
-  Scalar numbers[4];
+  Scalar numbers[4] = {};
 };
 
 enum class Autocast : uint8_t { None, Lower, Float, Promote };
@@ -146,6 +146,8 @@ void finish_records();                 // after all static initialisers: cross-c
 // ---- The wrapper (ops/dispatch.cpp): every call of every op goes through one of these.
 void invoke(const Record& r, const Arg* args, Value* results);
 void invoke_in_place(const Record& r, const Arg* args);
+// args: the given ones, then the defaults of the others.
+void with_defaults(const Record& r, std::initializer_list<Arg> given, Arg* args);
 void invoke_out(const Record& r, const Arg* args, const Tensor* targets);
 // Fills given results from arguments: no checks, no graph, no events. For replay.
 void run(const Record& r, Tensor* results, const Arg* args);
@@ -252,19 +254,18 @@ template <class R, class... A> class Op<R(A...)> {
     static_assert(sizeof...(X) <= sizeof...(A), "too many arguments");
     return call({Arg(x)...});
   }
-  R call(std::initializer_list<Arg> given) const {
+  // Not inlined: formulas call ops in hundreds of places.
+  [[gnu::noinline]] R call(std::initializer_list<Arg> given) const {
     Arg args[sizeof...(A) + 1];
-    size_t i = 0;
-    for (const Arg& g : given) args[i++] = g;
-    for (; i < sizeof...(A); ++i) args[i] = record_->params[i].fallback.arg();
+    with_defaults(*record_, given, args);
     Value results[result_count<R>() + 4];
     invoke(*record_, args, results);
     if constexpr (!std::is_void_v<R>) return load<R>(results);
   }
   // x.op_(...): changes its first argument.
   template <class... X> void in_place(const X&... x) const {
-    Arg args[sizeof...(A) + 1] = {Arg(x)...};
-    for (size_t i = sizeof...(X); i < sizeof...(A); ++i) args[i] = record_->params[i].fallback.arg();
+    Arg args[sizeof...(A) + 1];
+    with_defaults(*record_, {Arg(x)...}, args);
     invoke_in_place(*record_, args);
   }
 
