@@ -16,6 +16,7 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.test
 	$(BIN)/python tools/layers.py
+	$(BIN)/ruff check -q .
 	$(BIN)/pytest -q -n 2 tests
 
 bench: $(VENV)/.test

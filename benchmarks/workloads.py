@@ -122,8 +122,9 @@ def trainer(torch, model, optimizer, x, y):
 
 def mlp(torch, d_in, hidden, d_out):
     nn = torch.nn
-    return weights(torch, nn.Sequential(nn.Linear(d_in, hidden), nn.ReLU(), nn.Linear(hidden, hidden),
-                                        nn.ReLU(), nn.Linear(hidden, d_out)))
+    layers = [nn.Linear(d_in, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(),
+              nn.Linear(hidden, d_out)]
+    return weights(torch, nn.Sequential(*layers))
 
 
 def mlp_step(batch, hidden):

@@ -48,7 +48,8 @@ class Block(nn.Module):
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.attention = Attention(width, heads, context)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        widen, narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.mlp = nn.Sequential(widen, nn.GELU(), narrow)
 
     def forward(self, x):
         x = x + self.attention(self.norm1(x))
@@ -86,7 +87,8 @@ def main():
     args = parser.parse_args()
 
     torch.manual_seed(args.seed)
-    text = gzip.open(DATA, "rt", encoding="ascii").read()
+    with gzip.open(DATA, "rt", encoding="ascii") as file:
+        text = file.read()
     alphabet = sorted(set(text))
     number = {letter: i for i, letter in enumerate(alphabet)}
     data = torch.tensor([number[letter] for letter in text])

@@ -65,7 +65,8 @@ def main():
             total += loss.item() * len(x)
         if epoch % 3 == 0:
             held_out = accuracy(model, images[test], labels[test])
-            print(f"epoch {epoch:2d}  loss {total / len(train):.4f}  held-out accuracy {held_out:.2%}")
+            loss = total / len(train)
+            print(f"epoch {epoch:2d}  loss {loss:.4f}  held-out accuracy {held_out:.2%}")
     held_out = accuracy(model, images[test], labels[test])
     print(f"{held_out:.2%} of {len(test)} digits it never saw, "
           f"trained in {time.perf_counter() - begun:.1f} s")

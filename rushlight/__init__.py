@@ -84,6 +84,7 @@ _C._disabled_torch_function_impl = _overrides._disabled_torch_function_impl
 
 from . import _tensor, functional, storage  # noqa: E402
 from ._number_info import finfo, iinfo  # noqa: E402
+from ._reductions import norm, unique, unique_consecutive  # noqa: E402
 from ._settings import (  # noqa: E402
     are_deterministic_algorithms_enabled,
     get_default_device,
@@ -101,6 +102,7 @@ from ._settings import (  # noqa: E402
     set_warn_always,
     use_deterministic_algorithms,
 )
+from ._shapes import broadcast_tensors  # noqa: E402
 from ._tensor_str import set_printoptions  # noqa: E402
 from .autograd.grad_mode import (  # noqa: E402
     enable_grad,
@@ -108,8 +110,6 @@ from .autograd.grad_mode import (  # noqa: E402
     no_grad,
     set_grad_enabled,
 )
-from ._reductions import norm, unique, unique_consecutive  # noqa: E402
-from ._shapes import broadcast_tensors  # noqa: E402
 from .functional import (  # noqa: E402
     broadcast_shapes,
     compile,

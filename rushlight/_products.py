@@ -120,10 +120,13 @@ def _output_labels(labels, arrow, right, extra):
         if n is None:
             output += dots
         elif n in output:
-            raise RuntimeError(f"einsum(): output subscript {n} appears more than once in the output")
+            raise RuntimeError(
+                f"einsum(): output subscript {n} appears more than once in the output"
+            )
         elif n not in known:
             raise RuntimeError(
-                f"einsum(): output subscript {n} does not appear in the equation for any input operand"
+                f"einsum(): output subscript {n} does not appear in the equation for any input "
+                "operand"
             )
         else:
             output.append(n)
@@ -233,8 +236,8 @@ def _sum_product(a, b, done):
 
 
 def tensordot(a, b, dims=2, out=None):
-    """Sums of products over pairs of dimensions: the last ``dims`` of ``a`` with the first of ``b``,
-    or those that two lists name."""
+    """Sums of products over pairs of dimensions: the last ``dims`` of ``a`` with the first of
+    ``b``, or those that two lists name."""
     if isinstance(dims, torch.Tensor):
         dims = dims.tolist() if dims.dim() else int(dims)
     if isinstance(dims, int):

@@ -22,7 +22,9 @@ def is_torchelastic_launched() -> bool:
 
 def get_rank(group=None) -> int:
     """Raises ValueError: there is no process group."""
-    raise ValueError("Default process group has not been initialized, please call init_process_group.")
+    raise ValueError(
+        "Default process group has not been initialized, please call init_process_group."
+    )
 
 
 get_world_size = get_rank

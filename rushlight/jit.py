@@ -40,20 +40,27 @@ class ScriptModule:
     """The type of compiled modules: nothing is one."""
 
     def __new__(cls, *args, **kwargs):
-        raise NotImplementedError("TorchScript is not supported; modules run in Python as they are.")
+        raise NotImplementedError(
+            "TorchScript is not supported; modules run in Python as they are."
+        )
 
 
 ScriptFunction = RecursiveScriptModule = TracedModule = ScriptModule
 
 
+_REFUSED = (
+    "script", "trace", "trace_module", "script_method", "load", "save", "freeze", "fork", "wait",
+    "optimize_for_inference", "interface", "CompilationUnit",
+)  # fmt: skip
+
+
 def __getattr__(name: str):
-    if name in ("script", "trace", "trace_module", "script_method", "load", "save", "freeze", "fork",
-                "wait", "optimize_for_inference", "interface", "CompilationUnit"):  # fmt: skip
+    if name in _REFUSED:
 
         def refused(*args, **kwargs):
             raise NotImplementedError(
-                f"torch.jit.{name} is not supported: rushlight has no TorchScript. Call the function "
-                "or module as it is."
+                f"torch.jit.{name} is not supported: rushlight has no TorchScript. Call the "
+                "function or module as it is."
             )
 
         return refused

@@ -209,11 +209,12 @@ def _write_whole_file(path: str, write) -> None:
         return
     temporary = f"{target}.{os.getpid()}.{id(write):x}.part"
     try:
-        file = open(temporary, "xb")
+        file = open(temporary, "xb")  # noqa: SIM115  either of two is entered below
     except (PermissionError, OSError) as error:
         if not os.path.exists(target) or not os.access(target, os.W_OK):
             raise RuntimeError(f"File {path} cannot be opened.") from error
-        file, temporary = open(target, "wb"), None  # a directory that takes no further file
+        # A directory that takes no further file.
+        file, temporary = open(target, "wb"), None  # noqa: SIM115
     try:
         with file:
             write(file)

@@ -19,7 +19,7 @@ ALLOWED = {
     "ops": {"base", "observe", "tensor", "kernels", "autograd", "ops"},
     "bind": {"base", "observe", "tensor", "autograd", "ops", "bind"},
 }
-INCLUDE = re.compile(r'^#include "(([a-z]+)/[^"]+)"', re.M)
+INCLUDE = re.compile(r'^#include "(([a-z]+)/[^"]+)"', re.MULTILINE)
 PYTHON = re.compile(r"\bPyObject\b|#include <Python.h>")
 
 

@@ -17,7 +17,7 @@ import torch.autograd.graph
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from autograd import programs  # noqa: E402
+from autograd import programs
 
 
 def main():

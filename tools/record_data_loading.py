@@ -11,7 +11,7 @@ import torch.utils.data
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.data import cases  # noqa: E402
+from tests.data import cases
 
 
 def main():

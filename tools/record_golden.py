@@ -17,9 +17,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 os.environ["RUSHLIGHT_TEST_MODULE"] = "torch"
 
-import numpy as np  # noqa: E402
-import torch  # noqa: E402
-from ops import FAMILIES, ROWS, assertions, experiments, golden  # noqa: E402
+import numpy as np
+import torch
+from ops import FAMILIES, ROWS, assertions, experiments, golden
 
 SHORTEST = {"float32": np.float32, "bfloat16": np.float32, "float16": np.float16}
 REAL_OF = {"complex64": "float32", "complex128": "float64"}

@@ -16,9 +16,9 @@ import torch
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "nn"))
 
-import layers  # noqa: E402
-import observe  # noqa: E402
-import programs  # noqa: E402
+import layers
+import observe
+import programs
 
 
 def cpu_name():

@@ -149,7 +149,8 @@ def backward(
         grad_tensors = grad_variables
     if inputs is not None:
         # An edge is a tuple, too.
-        inputs = (inputs,) if isinstance(inputs, torch.Tensor) or _is_edge(inputs) else tuple(inputs)
+        one = isinstance(inputs, torch.Tensor) or _is_edge(inputs)
+        inputs = (inputs,) if one else tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     else:
@@ -249,7 +250,7 @@ def _run_batched(run, grads: tuple, retain_graph) -> tuple:
 
 
 def _register_hook(self, fn):
-    """Calls ``fn(grad_inputs, grad_outputs)`` after this node ran; it may return new grad_inputs."""
+    """Calls ``fn(grad_inputs, grad_outputs)`` after this node ran; may return new grad_inputs."""
     from .graph import _handle
 
     return _handle(self._register_hook(fn))

@@ -27,7 +27,9 @@ def _as_tuple(value, argument: str, function: str) -> tuple:
 def _prepared(inputs: tuple, create_graph: bool) -> tuple:
     """Inputs that gradients can be taken for: of this graph, or cut off from it."""
     if create_graph:
-        return tuple(x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in inputs)
+        return tuple(
+            x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in inputs
+        )
     return tuple(x.detach().requires_grad_() for x in inputs)
 
 
@@ -46,7 +48,7 @@ def _gradients(outputs, inputs, grads, strict: bool, function: str, **options) -
         if strict:
             raise RuntimeError(
                 f"Output 0 of the user-provided function does not require gradients. The outputs "
-                f"must be computed in a differentiable manner from the input when running in strict "
+                "must be computed in a differentiable manner from the input when running in strict "
                 f"mode ({function})."
             )
         return tuple(torch.zeros_like(x) for x in inputs)

@@ -49,7 +49,10 @@ def context_decorator(context, function):
             stacklevel=3,
         )
         original = function
-        function = lambda *args, **kwargs: original(*args, **kwargs)
+
+        def function(*args, **kwargs):
+            return original(*args, **kwargs)
+
     from functools import wraps
     from inspect import isgeneratorfunction
 

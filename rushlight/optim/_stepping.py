@@ -167,7 +167,6 @@ class SteppingOptimizer(Optimizer):
                 continue
             for p in group["params"]:
                 # Checkpoints of old keep the step as a number.
-                p_state = self.state.get(p)
-                if p_state and not isinstance(p_state.get("step", step_tensor), torch.Tensor):
-                    if "step" in p_state:
-                        p_state["step"] = step_tensor(p_state["step"])
+                p_state = self.state.get(p) or {}
+                if "step" in p_state and not isinstance(p_state["step"], torch.Tensor):
+                    p_state["step"] = step_tensor(p_state["step"])

@@ -28,7 +28,7 @@ def _cubic_minimum(a, b, bounds=None):
 class _Trial:
     """A step length with the loss, the gradient and the slope along the direction there."""
 
-    __slots__ = ("t", "loss", "grad", "slope")
+    __slots__ = ("grad", "loss", "slope", "t")
 
     def __init__(self, t, loss, grad, slope):
         self.t, self.loss, self.grad, self.slope = t, loss, grad, slope

@@ -12,22 +12,22 @@ from ._lr_combined import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from ._lr_cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 
 __all__ = [
-    "LambdaLR",
-    "MultiplicativeLR",
-    "StepLR",
-    "MultiStepLR",
-    "ConstantLR",
-    "LinearLR",
-    "ExponentialLR",
-    "SequentialLR",
-    "CosineAnnealingLR",
     "ChainedScheduler",
-    "ReduceLROnPlateau",
-    "CyclicLR",
+    "ConstantLR",
+    "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
+    "CyclicLR",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "MultiplicativeLR",
     "OneCycleLR",
     "PolynomialLR",
-    "LRScheduler",
+    "ReduceLROnPlateau",
+    "SequentialLR",
+    "StepLR",
 ]
 
 _LRScheduler = LRScheduler  # its name before PyTorch 2.0

@@ -11,8 +11,8 @@ from rushlight.nn import Module
 from ._lr_base import LRScheduler, format_param
 
 __all__ = [
-    "AveragedModel",
     "SWALR",
+    "AveragedModel",
     "get_ema_avg_fn",
     "get_ema_multi_avg_fn",
     "get_swa_avg_fn",

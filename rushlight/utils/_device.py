@@ -6,9 +6,10 @@ import rushlight as torch
 from rushlight.overrides import TorchFunctionMode
 
 _NAMES = (
-    "empty empty_permuted empty_strided empty_quantized ones arange bartlett_window blackman_window "
-    "eye full hamming_window hann_window kaiser_window linspace logspace rand randint randn "
-    "randperm range tril_indices triu_indices vander zeros asarray tensor as_tensor scalar_tensor"
+    "empty empty_permuted empty_strided empty_quantized ones arange bartlett_window "
+    "blackman_window eye full hamming_window hann_window kaiser_window linspace logspace rand "
+    "randint randn randperm range tril_indices triu_indices vander zeros asarray tensor as_tensor "
+    "scalar_tensor"
 )
 _constructors: set = set()
 

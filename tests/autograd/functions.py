@@ -97,7 +97,7 @@ def missing_gradients(torch, show):
             return grads[0] if grads[0] is not None else grads[1]
 
     x = _leaf(torch)
-    first, second = Plain.apply(x)
+    _, second = Plain.apply(x)
     second.sum().backward()
     show(x.grad)
 
@@ -248,7 +248,7 @@ def contexts_set_up_apart(torch, show):
 
         @staticmethod
         def backward(ctx, grad, other):
-            x, twice = ctx.saved_tensors
+            x, _ = ctx.saved_tensors
             return grad * ctx.power * x * x + 2 * other, None
 
     x = _leaf(torch)
@@ -324,7 +324,8 @@ def once_only(torch, show):
     y = Once.apply(x * x)
     (first,) = torch.autograd.grad(y.sum(), x, create_graph=True)
     show(first.detach(), first.requires_grad)
-    show.failure(lambda: torch.autograd.grad((Once.apply(x) * x).sum(), x, create_graph=True)[0].sum().backward())
+    total = (Once.apply(x) * x).sum()
+    show.failure(lambda: torch.autograd.grad(total, x, create_graph=True)[0].sum().backward())
 
 
 def other_names_of_backward(torch, show):

@@ -245,14 +245,14 @@ def views_of_views(torch, show):
 def several_views_of_one_op(torch, show):
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     base = x * 1
-    first, second = base.unbind(0)
+    first, _ = base.unbind(0)
     show.failure(lambda: first.mul_(2))
     parts = (x * 1).split(1)
     show.failure(lambda: parts[0].add_(1))
     parts = (x * 1).chunk(2)
     show.failure(lambda: parts[1].zero_())
     base = x * 1
-    first, second = base.unbind(0)
+    first, _ = base.unbind(0)
     base.mul_(2)
     show.failure(lambda: first.grad_fn)
 
@@ -681,6 +681,6 @@ def all_programs():
 
     for place in (globals(), vars(functions)):
         for name, value in list(place.items()):
-            if callable(value) and getattr(value, "__code__", None) is not None:
-                if value.__code__.co_varnames[:2] == ("torch", "show"):
-                    yield name, value
+            code = getattr(value, "__code__", None) if callable(value) else None
+            if code is not None and code.co_varnames[:2] == ("torch", "show"):
+                yield name, value

@@ -104,8 +104,8 @@ def test_a_context_outlives_its_node():
     y = Double.apply(leaf())
     node = y.grad_fn
     del y
-    with pytest.raises(RuntimeError, match="is invalid for this instance of _C._FunctionBase"):
-        node.next_functions
+    with pytest.raises(RuntimeError, match=r"is invalid for this instance of _C\._FunctionBase"):
+        _ = node.next_functions
 
 
 def test_a_long_graph_is_freed_without_recursion():

@@ -24,7 +24,7 @@ def caught(torch, call):
     """What ``call`` gives or raises; the parts that vary between runs are left out."""
     try:
         return told(torch, call())
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         text = str(error.args[0] if error.args else "")
         return [type(error).__name__, text.split(" at 0x")[0]]
 
@@ -204,7 +204,7 @@ def worker_failures(torch):
     def first_and_last_line(dataset, **options):
         try:
             loaded(torch, dataset, **options)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             lines = str(error).strip().splitlines()
             return [type(error).__name__, lines[:2], lines[-1]]
         raise AssertionError("nothing was raised")

@@ -88,8 +88,8 @@ OTHERS = [
      ["g(2, 3, 8)"]),
     ("TransformerDecoderLayer(8, 2, 16, dropout=0.0)", ["g(3, 2, 8)", "g(4, 2, 8)"]),
     ("TransformerEncoder(nn.TransformerEncoderLayer(8, 1, 16, 0.0), 2)", ["g(3, 2, 8)"]),
-    ("TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 16, 0.0, bias=False), 2, "
-     "nn.LayerNorm(8))", ["g(3, 2, 8)", "g(4, 2, 8)"]),
+    (("TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 16, 0.0, bias=False), 2, "
+      "nn.LayerNorm(8))"), ["g(3, 2, 8)", "g(4, 2, 8)"]),
     ("Transformer(8, 2, 1, 2, 16, dropout=0.0)", ["g(3, 2, 8)", "g(4, 2, 8)"]),
     ("AdaptiveLogSoftmaxWithLoss(8, 12, [3, 7], div_value=2.0)", ["g(4, 8)", "i(12, 4)"]),
     ("Fold((4, 5), (2, 2))", ["g(2, 12, 12)"]),

@@ -294,7 +294,8 @@ def test_wrong_kinds(name, value, message):
 
 def test_plain_tensor_is_no_parameter():
     net = Net()
-    with pytest.raises(TypeError, match="cannot assign 'torch.FloatTensor' as parameter 'weight'"):
+    said = r"cannot assign 'torch\.FloatTensor' as parameter 'weight'"
+    with pytest.raises(TypeError, match=said):
         net.weight = torch.zeros(2)
     net.plain = torch.zeros(2)
     assert "plain" in vars(net) and "plain" not in net._buffers

@@ -76,15 +76,17 @@ for name, *calls in (
     row(
         f"Tensor.{name}",
         calls,
-        [fail(B, "a")]
-        + {
-            "uniform_": [fail(B, 2.0, 1.0)],
-            "normal_": [fail(B, 0.0, -1.0)],
-            "random_": [fail(B, 5, 5), fail(B, -1)],
-            "exponential_": [fail(B, 0.0)],
-            "bernoulli_": [fail(B, 2.0)],
-            "geometric_": [fail(B, 1.0)],
-        }.get(name, []),
+        [
+            fail(B, "a"),
+            *{
+                "uniform_": [fail(B, 2.0, 1.0)],
+                "normal_": [fail(B, 0.0, -1.0)],
+                "random_": [fail(B, 5, 5), fail(B, -1)],
+                "exponential_": [fail(B, 0.0)],
+                "bernoulli_": [fail(B, 2.0)],
+                "geometric_": [fail(B, 1.0)],
+            }.get(name, []),
+        ],
     )
 row(
     "nn.functional.dropout",

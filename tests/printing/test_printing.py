@@ -31,7 +31,7 @@ def test_format_of_numbers():
 
 def test_format_of_more_than_one_element():
     assert f"{torch.ones(2)}" == "tensor([1., 1.])"
-    with pytest.raises(TypeError, match="unsupported format string passed to Tensor.__format__"):
+    with pytest.raises(TypeError, match=r"unsupported format string passed to Tensor\.__format__"):
         f"{torch.ones(2):.2f}"
 
 

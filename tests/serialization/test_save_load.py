@@ -247,7 +247,7 @@ def test_save_keeps_mode_and_links(tmp_path):
 
 
 def test_errors_of_save(tmp_path):
-    with pytest.raises(RuntimeError, match="Parent directory .*absent does not exist"):
+    with pytest.raises(RuntimeError, match=r"Parent directory .*absent does not exist"):
         torch.save(1, tmp_path / "absent" / "a.pt")
     with pytest.raises(RuntimeError):
         torch.save(1, tmp_path)
@@ -263,7 +263,7 @@ def test_errors_of_load(tmp_path):
         torch.load(tmp_path / "absent.pt")
     with pytest.raises(IsADirectoryError):
         torch.load(tmp_path)
-    with pytest.raises(AttributeError, match="You can only torch.load from a file that is seek"):
+    with pytest.raises(AttributeError, match=r"You can only torch\.load from a file that is seek"):
         torch.load(3)
     with pytest.raises(EOFError):
         torch.load(io.BytesIO(b""))

@@ -4,6 +4,7 @@ import copy
 import os
 
 import pytest
+
 import rushlight as torch
 
 

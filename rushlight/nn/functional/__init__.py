@@ -31,15 +31,15 @@ Tensor = torch.Tensor
 _NATIVE = (
     (
         torch,
-        "adaptive_avg_pool1d avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d "
+        ("adaptive_avg_pool1d avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d "
         "conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity "
         "hardshrink native_channel_shuffle pairwise_distance pdist pixel_shuffle pixel_unshuffle "
-        "prelu relu_ rrelu_ selu_ threshold_",
+        "prelu relu_ rrelu_ selu_ threshold_"),
     ),
     (
         _C._nn,
-        "avg_pool2d avg_pool3d elu_ gelu hardtanh_ leaky_relu_ linear one_hot pad "
-        "scaled_dot_product_attention softplus softshrink",
+        ("avg_pool2d avg_pool3d elu_ gelu hardtanh_ leaky_relu_ linear one_hot pad "
+        "scaled_dot_product_attention softplus softshrink"),
     ),
 )
 for _home, _names in _NATIVE:

@@ -214,7 +214,7 @@ def multi_head_attention_forward(
             "use_separate_proj_weight is False but in_proj_weight is None",
         )
         q, k, v = _in_projection_packed(query, key, value, in_proj_weight, in_proj_bias)
-    tgt_len, bsz, embed_dim = query.shape
+    tgt_len, bsz, _ = query.shape
     heads = bsz * num_heads
     if masks[0] is not None:
         masks[0] = _attn_mask_3d(masks[0], tgt_len, key.shape[0], heads)

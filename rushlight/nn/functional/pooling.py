@@ -51,10 +51,7 @@ def max_pool1d(
 ):
     """Maximum over windows of (L,); with ``return_indices`` also its positions."""
     stride = [] if stride is None else stride
-    if return_indices:
-        pool = torch.max_pool1d_with_indices
-    else:
-        pool = torch.max_pool1d
+    pool = torch.max_pool1d_with_indices if return_indices else torch.max_pool1d
     return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -63,10 +60,7 @@ def max_pool2d(
 ):
     """Maximum over windows of (H, W); with ``return_indices`` also its positions."""
     stride = [] if stride is None else stride
-    if return_indices:
-        pool = _nn.max_pool2d_with_indices
-    else:
-        pool = torch.max_pool2d
+    pool = _nn.max_pool2d_with_indices if return_indices else torch.max_pool2d
     return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -75,10 +69,7 @@ def max_pool3d(
 ):
     """Maximum over windows of (D, H, W); with ``return_indices`` also its positions."""
     stride = [] if stride is None else stride
-    if return_indices:
-        pool = _nn.max_pool3d_with_indices
-    else:
-        pool = torch.max_pool3d
+    pool = _nn.max_pool3d_with_indices if return_indices else torch.max_pool3d
     return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 

@@ -83,7 +83,7 @@ class Sequential(Module):
         if not isinstance(other, Sequential):
             raise ValueError(
                 "add operator supports only objects of Sequential class, but "
-                f"{str(type(other))} is given."
+                f"{type(other)!s} is given."
             )
 
     def __add__(self, other):
@@ -496,7 +496,7 @@ class ParameterDict(Module):
 
     def get(self, key, default=None):
         """The value under ``key``, else ``default``."""
-        return self[key] if key in self else default
+        return self[key] if key in self else default  # noqa: SIM401  it is what get() means
 
     def fromkeys(self, keys, default=None):
         """A new ParameterDict of ``keys``, each with ``default``."""
