@@ -6,6 +6,7 @@
 #include "autograd/running.h"
 #include "bind/hooks.h"
 #include "bind/op.h"
+#include "bind/origin.h"
 #include "bind/types.h"
 #include "ops/op_node.h"
 
@@ -374,6 +375,7 @@ Edge edge_of(PyObject* o, const char* what) {
 
 // run_backward(tensors, grads, keep_graph, create_graph, inputs, allow_unreachable, accumulate)
 PyObject* run_backward_(PyObject*, PyObject* args) {
+  note_origin();
   return guarded([&]() -> PyObject* {
     PyObject *tensors, *grads, *inputs;
     int keep, create, unreachable, accumulate;

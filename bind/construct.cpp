@@ -5,6 +5,7 @@
 #include "bind/interchange.h"
 #include "bind/members.h"
 #include "bind/op.h"
+#include "bind/origin.h"
 #include "bind/storage.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
@@ -168,6 +169,7 @@ PyObject* ask_mode(PyObject* module, const char* name, PyObject* args, PyObject*
 
 // tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False)
 PyObject* tensor_(PyObject* module, PyObject* args, PyObject* kwargs) {
+  note_origin();
   return guarded([&]() -> PyObject* {
     if (PyObject* r = ask_mode(module, "tensor", args, kwargs)) return r;
     PyObject *data, *dtype = nullptr, *device = nullptr;
@@ -191,6 +193,7 @@ PyObject* tensor_(PyObject* module, PyObject* args, PyObject* kwargs) {
 
 // as_tensor(data, dtype=None, device=None): shares memory where it can
 PyObject* as_tensor(PyObject* module, PyObject* args, PyObject* kwargs) {
+  note_origin();
   return guarded([&]() -> PyObject* {
     if (PyObject* r = ask_mode(module, "as_tensor", args, kwargs)) return r;
     PyObject *data, *dtype = nullptr, *device = nullptr;
@@ -244,6 +247,7 @@ bool is_array(PyObject* o) {
 
 // Tensor(...): the legacy constructor: sizes, a sequence, or another tensor.
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  note_origin();
   return guarded([&]() -> PyObject* {
     NoGrad quiet;
     const Py_ssize_t n = PyTuple_GET_SIZE(args);

@@ -1,5 +1,6 @@
 // autograd.Function: the context object, the node that calls a Python backward, apply.
 #include "bind/autograd.h"
+#include "bind/origin.h"
 
 #include "ops/ops.h"
 
@@ -425,6 +426,7 @@ PyObject* bound_arguments(PyObject* cls, PyObject* args, PyObject* kwargs, bool 
 }
 
 PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
+  note_origin();
   return guarded([&]() -> PyObject* {
     Owned setup(attribute(cls, "_has_setup_context"));
     const bool has_setup = setup.get() == Py_True;

@@ -3,6 +3,7 @@
 #include "bind/hooks.h"
 #include "bind/members.h"
 #include "bind/op.h"
+#include "bind/origin.h"
 #include "ops/ops.h"
 
 namespace rl::bind {
@@ -199,6 +200,7 @@ bool overrides(PyObject* self, PyObject* key, PyObject* value) {
 }  // namespace
 
 PyObject* tensor_get_item(PyObject* self, PyObject* key) {
+  note_origin();
   return guarded([&]() -> PyObject* {
     if (overrides(self, key, nullptr)) {
       PyObject* r = overridden(self, key, nullptr, "__getitem__");
@@ -212,6 +214,7 @@ PyObject* tensor_get_item(PyObject* self, PyObject* key) {
 }
 
 int tensor_set_item(PyObject* self, PyObject* key, PyObject* value) {
+  note_origin();
   return guarded([&]() -> int {
     check(value, ErrorKind::Type, "Tensor does not support deleting items");
     if (overrides(self, key, value)) {

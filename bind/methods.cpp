@@ -3,6 +3,7 @@
 #include "bind/autograd.h"
 #include "bind/interchange.h"
 #include "bind/members.h"
+#include "bind/origin.h"
 #include "bind/reader.h"
 #include "bind/storage.h"
 #include "ops/ops.h"
@@ -215,6 +216,7 @@ PyObject* convert(PyObject* o, std::optional<DType> dtype, std::optional<Device>
     Py_INCREF(o);
     return o;
   }
+  note_origin();
   return wrap(ops::to_copy(t, dtype, device, format));
 }
 
@@ -290,6 +292,7 @@ PyObject* cuda(PyObject*, PyObject*, PyObject*) {
 // ---- Storage
 
 PyObject* set_(PyObject* o, PyObject* args, PyObject* kwargs) {
+  note_origin();
   return guarded([&]() -> PyObject* {
     PyObject *source = Py_None, *offset = nullptr, *size = nullptr, *stride = nullptr;
     static const char* names[] = {"source", "storage_offset", "size", "stride", nullptr};
@@ -349,6 +352,7 @@ PyObject* set_(PyObject* o, PyObject* args, PyObject* kwargs) {
 }
 
 PyObject* resize_(PyObject* o, PyObject* args, PyObject*) {
+  note_origin();
   return guarded([&]() -> PyObject* {
     PyObject* list = PyTuple_GET_SIZE(args) == 1 && !PyLong_Check(PyTuple_GET_ITEM(args, 0))
                          ? PyTuple_GET_ITEM(args, 0) : args;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "bind/operators.h"
+#include "bind/origin.h"
 #include "ops/dispatch.h"
 #include "ops/ops.h"
 
@@ -198,6 +199,7 @@ PyObject* read_and_run(const OpName& op, const Call& call);
 }  // namespace
 
 PyObject* call_op(const OpName& op, Call call) {
+  note_origin();
   const bool has_keywords = call.names != nullptr;
   const Py_ssize_t all = call.count + (has_keywords ? PyTuple_GET_SIZE(call.names) : 0);
   if (any_override(call.args, all) || __builtin_expect(modes() & kFunctionMode, 0)) {

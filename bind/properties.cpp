@@ -2,6 +2,7 @@
 #include "autograd/meta.h"
 #include "bind/autograd.h"
 #include "bind/members.h"
+#include "bind/origin.h"
 #include "bind/types.h"
 #include "ops/ops.h"
 
@@ -114,16 +115,19 @@ PyObject* big_t(const Tensor& t) {
               "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
               "reverse the dimensions of a tensor."));
   }
+  note_origin();
   return wrap(ops::permute(t, reversed(t)));
 }
 PyObject* matrix_t(const Tensor& t) {
   check(t.dim() >= 2, "tensor.mT is only supported on matrices or batches of matrices. Got ",
         t.dim(), "-D tensor.");
+  note_origin();
   return wrap(ops::transpose(t, -2, -1));
 }
 PyObject* matrix_h(const Tensor& t) {
   check(t.dim() >= 2, "tensor.mH is only supported on matrices or batches of matrices. Got ",
         t.dim(), "-D tensor.");
+  note_origin();
   const Tensor m = ops::transpose(t, -2, -1);
   return wrap(t.is_complex() ? ops::conj(m) : m);
 }
@@ -133,9 +137,16 @@ PyObject* big_h(const Tensor& t) {
   if (t.dim() == 0) return wrap(t.is_complex() ? ops::conj(t) : t);
   return matrix_h(t);
 }
-PyObject* real(const Tensor& t) { return wrap(ops::real(t)); }
-PyObject* imag(const Tensor& t) { return wrap(ops::imag(t)); }
+PyObject* real(const Tensor& t) {
+  note_origin();
+  return wrap(ops::real(t));
+}
+PyObject* imag(const Tensor& t) {
+  note_origin();
+  return wrap(ops::imag(t));
+}
 template <bool Real> int part_set(PyObject* o, PyObject* value, void*) {
+  note_origin();
   return guarded([&] {
     const Tensor part = Real ? ops::real(self_of(o)) : ops::imag(self_of(o));
     if (is_tensor(value)) {

@@ -1,0 +1,186 @@
+// Finding the innermost frame of the user's program without making a frame object.
+#include "bind/origin.h"
+
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+#include "bind/autograd.h"
+#include "bind/tensor.h"
+
+namespace rl::bind {
+namespace {
+
+// Note [Frames]
+// CPython keeps running frames in structures of its own; a PyFrameObject is made only on demand
+// and costs more than a small op. The layouts below repeat, for the versions they name, the first
+// fields of `_PyInterpreterFrame` (Include/internal/pycore_frame.h of CPython 3.11 to 3.13).
+// Later versions go through the public API, which is slower and right.
+#if PY_VERSION_HEX < 0x030C0000
+struct RunningFrame {
+  PyObject *function, *globals, *builtins, *locals;
+  PyCodeObject* code;
+  PyObject* object;
+  RunningFrame* previous;
+  _Py_CODEUNIT* instruction;
+};
+RunningFrame* innermost(PyThreadState* state) {
+  return reinterpret_cast<RunningFrame*>(state->cframe->current_frame);
+}
+#elif PY_VERSION_HEX < 0x030E0000
+struct RunningFrame {
+  PyCodeObject* code;                     // not a code object in a frame that calls from C
+  RunningFrame* previous;
+  PyObject *function, *globals, *builtins, *locals, *object;
+  _Py_CODEUNIT* instruction;
+};
+RunningFrame* innermost(PyThreadState* state) {
+#if PY_VERSION_HEX < 0x030D0000
+  return reinterpret_cast<RunningFrame*>(state->cframe->current_frame);
+#else
+  return reinterpret_cast<RunningFrame*>(state->current_frame);
+#endif
+}
+#endif
+
+// The code objects seen so far. They are kept alive: an origin may outlive its function.
+struct Seen {
+  PyCodeObject* code = nullptr;
+  uint32_t number = 0;                    // its place in `codes`, from 1
+  bool ours = false;                      // a file of the package
+};
+std::vector<PyCodeObject*> codes;
+std::unordered_map<PyCodeObject*, Seen> seen;
+constexpr size_t kRecent = 256;
+Seen recent[kRecent];                     // by address, in front of `seen`
+constexpr size_t kMostCodes = 1 << 20;    // a program that makes code without end is not followed
+
+bool in_package(PyCodeObject* code) {
+  static std::string folder;
+  if (folder.empty()) {
+    Owned package(PyImport_GetModule(Owned(PyUnicode_FromString("rushlight")).get()));
+    Owned file(package ? PyObject_GetAttrString(package.get(), "__file__") : nullptr);
+    const char* path = file ? PyUnicode_AsUTF8(file.get()) : nullptr;
+    if (path) folder.assign(path, size_t(std::strrchr(path, '/') + 1 - path));
+    PyErr_Clear();
+    if (folder.empty()) return false;
+  }
+  const char* name = PyUnicode_AsUTF8(code->co_filename);
+  PyErr_Clear();
+  return name && std::strncmp(name, folder.c_str(), folder.size()) == 0;
+}
+
+[[gnu::noinline]] const Seen& enter(PyCodeObject* code, Seen& place) {
+  Seen& s = seen[code];
+  if (!s.code && codes.size() < kMostCodes) {
+    Py_INCREF(code);
+    codes.push_back(code);
+    s = {code, uint32_t(codes.size()), in_package(code)};
+  }
+  return place = s;
+}
+
+const Seen& look_up(PyCodeObject* code) {
+  Seen& s = recent[(reinterpret_cast<uintptr_t>(code) >> 5) % kRecent];
+  return __builtin_expect(s.code == code, 1) ? s : enter(code, s);
+}
+
+uint64_t pack(const Seen& s, int64_t instruction) {
+  return uint64_t(s.number) << 32 | uint64_t(uint32_t(instruction));
+}
+
+}  // namespace
+
+#if PY_VERSION_HEX < 0x030E0000
+uint64_t origin_here() noexcept {
+  PyThreadState* state = PyThreadState_Get();
+  for (RunningFrame* f = innermost(state); f; f = f->previous) {
+    if (!PyCode_Check(f->code)) continue;
+    const Seen& s = look_up(f->code);
+    if (s.ours || !s.code) continue;
+    const int64_t at = f->instruction - reinterpret_cast<_Py_CODEUNIT*>(f->code->co_code_adaptive);
+    if (at >= 0) return pack(s, at);      // less: a frame that has not begun
+  }
+  return 0;
+}
+#else
+uint64_t origin_here() noexcept {
+  Owned frame = Owned::share(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  while (frame) {
+    auto* f = reinterpret_cast<PyFrameObject*>(frame.get());
+    Owned code(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)));
+    const Seen& s = look_up(reinterpret_cast<PyCodeObject*>(code.get()));
+    const int at = PyFrame_GetLasti(f);
+    if (s.code && !s.ours && at >= 0) return pack(s, at / int(sizeof(_Py_CODEUNIT)));
+    frame = Owned(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
+  }
+  return 0;
+}
+#endif
+
+PyObject* origin_place(uint64_t origin) {
+  const uint32_t number = uint32_t(origin >> 32), instruction = uint32_t(origin);
+  if (number == 0 || number > codes.size()) Py_RETURN_NONE;
+  PyCodeObject* code = codes[number - 1];
+  int line = -1, column = -1, end_line = -1, end_column = -1;
+  Owned positions(PyObject_CallMethod(reinterpret_cast<PyObject*>(code), "co_positions", nullptr));
+  if (!positions) return nullptr;
+  for (uint32_t i = 0; i <= instruction; ++i) {
+    Owned at(PyIter_Next(positions.get()));
+    if (!at) {
+      if (PyErr_Occurred()) return nullptr;
+      break;
+    }
+    if (i < instruction) continue;
+    int* parts[] = {&line, &end_line, &column, &end_column};
+    for (int k = 0; k < 4; ++k) {
+      PyObject* v = PyTuple_GetItem(at.get(), k);
+      if (v && v != Py_None) *parts[k] = int(PyLong_AsLong(v));
+    }
+  }
+  if (line < 0) line = PyCode_Addr2Line(code, int(instruction * sizeof(_Py_CODEUNIT)));
+  return Py_BuildValue("(OOiiii)", code->co_filename, code->co_name, line, end_line, column,
+                       end_column);
+}
+
+namespace {
+
+PyObject* origin(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    if (is_tensor(o)) return origin_place(tensor_of(o)->origin);
+    check(is_node(o), ErrorKind::Type, "_origin(): expected a tensor or a graph node, not ",
+          Py_TYPE(o)->tp_name);
+    return origin_place(node_of(o)->origin);
+  });
+}
+
+PyObject* last_writer(PyObject*, PyObject* o) {
+  return guarded([&] {
+    check(is_tensor(o), ErrorKind::Type, "_last_writer(): expected a tensor, not ",
+          Py_TYPE(o)->tp_name);
+    return origin_place(tensor_of(o).version().writer);
+  });
+}
+
+PyObject* freed_by(PyObject*, PyObject* o) {
+  return guarded([&] {
+    check(is_node(o), ErrorKind::Type, "_freed_by(): expected a graph node, not ", Py_TYPE(o)->tp_name);
+    return origin_place(node_of(o)->freed_by);
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_origin", origin, METH_O,
+     "_origin(tensor_or_node): where it was made, as (file, function, line, end line, column, end "
+     "column); None where that is not known."},
+    {"_last_writer", last_writer, METH_O,
+     "_last_writer(tensor): where its storage was last changed in place, or None."},
+    {"_freed_by", freed_by, METH_O,
+     "_freed_by(node): the backward call that freed what the node had saved, or None."},
+    {}};
+
+}  // namespace
+
+int add_origin(PyObject* module) { return PyModule_AddFunctions(module, functions); }
+
+}  // namespace rl::bind

@@ -1,0 +1,21 @@
+// Where in the user's program an op was called: a code object and an instruction, in 8 bytes.
+#pragma once
+#include <cstdint>
+
+#include "bind/python.h"
+#include "observe/events.h"
+
+namespace rl::bind {
+
+// The innermost running frame outside the package; 0 where there is none.
+uint64_t origin_here() noexcept;
+
+// To be called on every way into the core that makes tensors or nodes, before it does.
+inline void note_origin() noexcept { current_origin = origin_here(); }
+
+// (filename, function, line, end line, column, end column), or None. New reference.
+PyObject* origin_place(uint64_t origin);
+
+int add_origin(PyObject* module);
+
+}  // namespace rl::bind
