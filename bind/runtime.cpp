@@ -207,10 +207,13 @@ PyObject* describe(const Record& r) {
       {Function | NN | Linalg | Special | FFT | Hidden, "function"}, {Method, "method"},
       {Inplace, "inplace"}, {Out, "out"}};
   for (const auto& f : kForms)
-    if (r.forms & f.bit) need(PyList_Append(forms.get(), Owned(PyUnicode_FromString(f.name)).get()) == 0);
-  const std::string list = r.signature.substr(r.signature.find('('));
+    if (r.forms & f.bit) {
+      need(PyList_Append(forms.get(), Owned(PyUnicode_FromString(f.name)).get()) == 0);
+    }
   for (const Param& p : r.params) {
-    Owned row(need(Py_BuildValue("[ssz]", p.name.c_str(), "", p.has_default ? p.default_text.c_str() : nullptr)));
+    const char* stands_in = p.number ? "number" : "";
+    const char* fallback = p.has_default ? p.default_text.c_str() : nullptr;
+    Owned row(need(Py_BuildValue("[ssz]", p.name.c_str(), stands_in, fallback)));
     need(PyList_Append(params.get(), row.get()) == 0);
   }
   for (const std::string& a : r.aliases)

@@ -1,12 +1,16 @@
 """Rushlight: a small, quick torch that explains itself. ``import rushlight as torch``."""
 
-# ruff: noqa: F401  (names are imported to be found here)
+# ruff: noqa: E402, F401, F403  (names are imported to be found here, some late)
 
 from __future__ import annotations
 
 import sys as _sys
 
 from . import _C
+
+TYPE_CHECKING = False  # true to a type checker: _public.pyi says what it would miss
+if TYPE_CHECKING:
+    from ._public import *
 
 # The core's names: dtypes, layouts, devices, tensors, generators.
 from ._C import (
@@ -78,14 +82,14 @@ for _place in ("_nn", "_linalg", "_special", "_fft"):
     _namespace(_place, getattr(_C, f"{_place}_table"))
 del _place
 
-from . import overrides as _overrides  # noqa: E402
+from . import overrides as _overrides
 
 _C._disabled_torch_function_impl = _overrides._disabled_torch_function_impl
 
-from . import _tensor, functional, storage  # noqa: E402
-from ._number_info import finfo, iinfo  # noqa: E402
-from ._reductions import norm, unique, unique_consecutive  # noqa: E402
-from ._settings import (  # noqa: E402
+from . import _tensor, functional, storage
+from ._number_info import finfo, iinfo
+from ._reductions import norm, unique, unique_consecutive
+from ._settings import (
     are_deterministic_algorithms_enabled,
     get_default_device,
     get_deterministic_debug_mode,
@@ -102,15 +106,15 @@ from ._settings import (  # noqa: E402
     set_warn_always,
     use_deterministic_algorithms,
 )
-from ._shapes import broadcast_tensors  # noqa: E402
-from ._tensor_str import set_printoptions  # noqa: E402
-from .autograd.grad_mode import (  # noqa: E402
+from ._shapes import broadcast_tensors
+from ._tensor_str import set_printoptions
+from .autograd.grad_mode import (
     enable_grad,
     inference_mode,
     no_grad,
     set_grad_enabled,
 )
-from .functional import (  # noqa: E402
+from .functional import (
     broadcast_shapes,
     compile,
     get_device,
@@ -128,8 +132,8 @@ from .functional import (  # noqa: E402
     split,
     typename,
 )
-from .interchange import asarray  # noqa: E402
-from .random import (  # noqa: E402
+from .interchange import asarray
+from .random import (
     get_rng_state,
     initial_seed,
     manual_seed,

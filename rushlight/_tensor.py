@@ -6,6 +6,10 @@ import rushlight as torch
 
 from . import _tensor_str, _utils, overrides, storage
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._C import Tensor as Tensor
+
 
 def _rebuild_from_type_v2(func, new_type, args, state):
     """Rebuilds a tensor of a subclass, or one that has attributes."""

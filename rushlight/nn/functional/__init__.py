@@ -26,6 +26,9 @@ from .pooling import _unpool_output_size  # noqa: F401
 from .vision import *  # noqa: F403
 
 Tensor = torch.Tensor
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._native import *  # noqa: F403
 
 # Where a function is the native op itself, it is the same object: a call adds no Python frame.
 _NATIVE = (
