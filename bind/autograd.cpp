@@ -373,6 +373,9 @@ Edge edge_of(PyObject* o, const char* what) {
   return gradient_edge(tensor_of(o));
 }
 
+PyObject* graph_task_id(PyObject*, PyObject*) { return PyLong_FromLongLong(current_run()); }
+PyObject* checkpoint_valid(PyObject*, PyObject*) { return py_bool(run_is_whole()); }
+
 // run_backward(tensors, grads, keep_graph, create_graph, inputs, allow_unreachable, accumulate)
 PyObject* run_backward_(PyObject*, PyObject* args) {
   note_origin();
@@ -478,6 +481,8 @@ PyMethodDef functions[] = {
     {"_set_anomaly", mode_set<kAnomaly, false>, METH_O, nullptr},
     {"is_anomaly_enabled", mode_get<kAnomaly, false>, METH_NOARGS, nullptr},
     {"_run_backward", run_backward_, METH_VARARGS, nullptr},
+    {"_current_graph_task_id", graph_task_id, METH_NOARGS, nullptr},
+    {"_is_checkpoint_valid", checkpoint_valid, METH_NOARGS, nullptr},
     {"_gradient_edge", gradient_edge_, METH_O, nullptr},
     {"_current_node", current_node_, METH_NOARGS, nullptr},
     {}};

@@ -120,11 +120,29 @@ PyObject* autocast_dtype_set(PyObject*, PyObject* o) {
     return none();
   });
 }
+PyObject* cache_on(PyObject*, PyObject*) { return py_bool(autocast_cache_enabled); }
+PyObject* set_cache(PyObject*, PyObject* on) {
+  const int v = PyObject_IsTrue(on);
+  if (v < 0) return nullptr;
+  autocast_cache_enabled = v;
+  return none();
+}
+PyObject* clear_cache(PyObject*, PyObject*) {
+  clear_autocast_cache();
+  return none();
+}
+PyObject* nest(PyObject*, PyObject*) { return PyLong_FromLong(++autocast_nesting); }
+PyObject* unnest(PyObject*, PyObject*) { return PyLong_FromLong(--autocast_nesting); }
 PyMethodDef functions[] = {
     {"_autocast_enabled", autocast_on, METH_NOARGS, nullptr},
     {"_set_autocast", set_autocast, METH_O, nullptr},
     {"_autocast_dtype", autocast_dtype_get, METH_NOARGS, nullptr},
     {"_set_autocast_dtype", autocast_dtype_set, METH_O, nullptr},
+    {"is_autocast_cache_enabled", cache_on, METH_NOARGS, nullptr},
+    {"set_autocast_cache_enabled", set_cache, METH_O, nullptr},
+    {"clear_autocast_cache", clear_cache, METH_NOARGS, nullptr},
+    {"autocast_increment_nesting", nest, METH_NOARGS, nullptr},
+    {"autocast_decrement_nesting", unnest, METH_NOARGS, nullptr},
     {}};
 
 }  // namespace

@@ -160,27 +160,27 @@ _LAZY_MODULES = frozenset(
 # Names that come from such a module.
 _HOME = {
     "TypedStorage": "storage",
-    "autocast": "amp",
     "cartesian_prod": "_shapes",
     "combinations": "_shapes",
     "einsum": "_products",
     "fork_rng": "random",
     "from_dlpack": "utils.dlpack",
-    "get_autocast_cpu_dtype": "amp",
-    "get_autocast_dtype": "amp",
-    "is_autocast_cache_enabled": "amp",
-    "is_autocast_cpu_enabled": "amp",
-    "is_autocast_enabled": "amp",
     "load": "serialization",
     "meshgrid": "_shapes",
     "save": "serialization",
-    "set_autocast_cache_enabled": "amp",
-    "set_autocast_cpu_dtype": "amp",
-    "set_autocast_dtype": "amp",
-    "set_autocast_enabled": "amp",
     "tensordot": "_products",
     "to_dlpack": "utils.dlpack",
 }
+_HOME |= dict.fromkeys(
+    "autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "
+    "get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype "
+    "get_autocast_xla_dtype is_autocast_cache_enabled is_autocast_cpu_enabled "
+    "is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled "
+    "set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled "
+    "set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype "
+    "set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled".split(),
+    "amp.autocast_mode",
+)
 
 
 def __getattr__(name: str):

@@ -22,6 +22,7 @@ class Run {
  public:
   explicit Run(BackwardCall& call) : call_(call), selective_(!call.wanted.empty() || !call.only.empty()) {}
   std::vector<Tensor> go();
+  bool selective() const { return selective_; }
   bool will_run(Node* n) const {
     const auto at = steps_.find(n);
     return at != steps_.end() && (!selective_ || at->second.needed || !at->second.captures.empty());
@@ -245,6 +246,7 @@ std::vector<Tensor> Run::go() {
 
 Node* current_node() { return running; }
 bool will_run(Node* n) { return current && current->will_run(n); }
+bool run_is_whole() { return !current || !current->selective(); }
 int64_t current_run() { return run_number; }
 void queue_callback(std::function<void()> f) {
   check(!callbacks.empty(), "Final callbacks can only be installed during backward pass.");

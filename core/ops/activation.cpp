@@ -220,7 +220,6 @@ const auto softplus = define<Tensor(Tensor, Scalar, Scalar)>(
   )")
   .forms(NN | Out)
   .exact_out()
-  .autocast(Autocast::Float)
   .pointwise(kernels::softplus, Promote::None)
   .grad("self", "grad, self, beta, threshold",
         [](const Tensor& grad, const Tensor& self, const Scalar& beta, const Scalar& threshold) {
@@ -371,7 +370,7 @@ const auto prelu = define<Tensor(Tensor, Tensor)>("prelu(Tensor self, Tensor wei
     tensor([-0.2500,  2.0000])
   )")
   .forms(Function | Method)
-  .autocast(Autocast::Promote)
+  .autocast(Autocast::Lower)
   .composite([](const Tensor& self, const Tensor& weight) {
     check(self.dtype() == weight.dtype(), "prelu: Type promoting not supported. Got ",
           type_name_of(self.dtype()), " and ", type_name_of(weight.dtype()));

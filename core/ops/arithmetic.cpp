@@ -43,7 +43,6 @@ const Op<Tensor(Tensor, Tensor, Scalar)> add = define<Tensor(Tensor, Tensor, Sca
   .forms(Function | Method | Inplace | Out)
   .dunder("add", Reflected | Augmented)
   .number("other")
-  .autocast(Autocast::Promote)
   .linear()
   .pointwise(kernels::add)
   .infer([](Infer& r, const Tensor&, const Tensor&, const Scalar& alpha) {
@@ -66,7 +65,6 @@ const Op<Tensor(Tensor, Tensor, Scalar)> sub = define<Tensor(Tensor, Tensor, Sca
   .forms(Function | Method | Inplace | Out)
   .dunder("sub", Augmented)
   .number("other")
-  .autocast(Autocast::Promote)
   .linear()
   .pointwise(kernels::sub)
   .infer(check_difference)
@@ -121,7 +119,6 @@ const Op<Tensor(Tensor, Tensor)> mul = define<Tensor(Tensor, Tensor)>(
   .forms(Function | Method | Inplace | Out)
   .dunder("mul", Reflected | Augmented)
   .number("other")
-  .autocast(Autocast::Promote)
   .pointwise(kernels::mul)
   .grad("self", "grad, other", [](const Tensor& grad, const Tensor& other) {
     return grad * conj(other);
@@ -142,7 +139,6 @@ const Op<Tensor(Tensor, Tensor)> div = define<Tensor(Tensor, Tensor)>(
   .forms(Function | Method | Inplace | Out)
   .dunder("truediv", Augmented)
   .number("other")
-  .autocast(Autocast::Promote)
   .pointwise(kernels::div_, Promote::Float)
   .grad("self", "grad, other", [](const Tensor& grad, const Tensor& other) {
     return grad / conj(other);

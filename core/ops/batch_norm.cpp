@@ -356,7 +356,6 @@ const auto group_norm = define<Tensor(Tensor, int64_t, Tensor, Tensor, double, b
     >>> torch.group_norm(torch.tensor([[1., 3.]]), 1, eps=0.0)
     tensor([[-1.,  1.]])
   )")
-  .autocast(Autocast::Float)
   .composite([](const Tensor& input, int64_t groups, const Tensor& weight, const Tensor& bias,
                 double eps, bool) -> Tensor {
     check(input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received ",

@@ -168,6 +168,7 @@ const auto nll_loss = define<Tensor(Tensor, Tensor, Tensor, int64_t, int64_t)>(
     "int ignore_index=-100) -> Tensor")
   .doc("Minus the log-probability of each row's target class.")
   .forms(NN | Out)
+  .autocast(Autocast::Float)
   .composite([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
                 int64_t ignore) {
     return std::get<0>(nll_loss_forward(self, target, weight, reduction, ignore));

@@ -217,7 +217,6 @@ const Op<Tensor(Tensor, Tensor, Tensor)> where = define<Tensor(Tensor, Tensor, T
   .exact_out()
   .number("input")
   .number("other")
-  .autocast(Autocast::Promote)
   .pointwise(kernels::where)
   .infer([](Infer&, const Tensor& condition, const Tensor&, const Tensor&) {
     check_condition(condition);

@@ -150,6 +150,7 @@ const Op<Tensor(Tensor)> view_as_complex = define<Tensor(Tensor)>(
     tensor([1.+2.j])
   )")
   .forms(Function)
+  .autocast(Autocast::Float)
   .view([](const Tensor& self) {
     check(self.dtype() == DType::Float || self.dtype() == DType::Double,
           "view_as_complex is only supported for half, float and double tensors, but got a tensor of "

@@ -310,6 +310,19 @@ void call(const Record& r, const Arg* args, Value* results) {
   hand_over(r, outs, results);
 }
 
+class NoAutocast {
+ public:
+  explicit NoAutocast(bool off) : before_(modes_word & kAutocast) {
+    if (off) modes_word &= ~kAutocast;
+  }
+  ~NoAutocast() { modes_word |= before_; }
+  NoAutocast(const NoAutocast&) = delete;
+  NoAutocast& operator=(const NoAutocast&) = delete;
+
+ private:
+  uint32_t before_;
+};
+
 [[gnu::noinline]] void call_with_modes(const Record& r, const Arg* args, Value* results) {
   const bool heard = observed(kObserveOps);
   if (heard) observe_op_begin(r, args);
@@ -325,6 +338,8 @@ void call(const Record& r, const Arg* args, Value* results) {
     Tensors kept;
     for (size_t i = 0; i < r.params.size(); ++i) cast[i] = args[i];
     autocast_hook(r, cast, kept);
+    // The ops of its body compute in the dtype chosen for the whole.
+    const NoAutocast quiet(r.kind == Kind::Composite);
     call(r, cast, results);
   } else if (!done) {
     call(r, args, results);
@@ -506,7 +521,10 @@ void invoke_out(const Record& r, const Arg* args, const Tensor* targets) {
   }
   // Other kernels fill fresh results first: a failure changes nothing, and inputs may be outputs.
   Value results[kMostResults];
-  invoke(r, args, results);
+  {
+    const NoAutocast plain(r.autocast != Autocast::None);
+    invoke(r, args, results);
+  }
   for (int i = 0; i < r.visible; ++i) {
     const Tensor& made = results[i].tensor();
     fit_target(r, targets[i], made.sizes(), made.dtype(), made.device());

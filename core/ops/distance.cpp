@@ -31,7 +31,6 @@ const auto cosine_similarity = define<Tensor(Tensor, Tensor, int64_t, double)>(
     >>> torch.cosine_similarity(torch.tensor([[1., 0.]]), torch.tensor([[1., 0.]]))
     tensor([1.])
   )")
-  .autocast(Autocast::Float)
   .composite([](const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
     const Dims sizes = broadcast(x1.sizes(), x2.sizes());
     const Tensor a = expand(x1, Ints(sizes), false), b = expand(x2, Ints(sizes), false);

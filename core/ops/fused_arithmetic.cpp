@@ -15,7 +15,6 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar)> addcmul =
     tensor([ 7., 10.])
   )")
   .forms(kAllForms)
-  .autocast(Autocast::Promote)
   .pointwise(kernels::addcmul)
   .grad("self", "grad", [](const Tensor& grad) { return grad; })
   .grad("tensor1", "grad, tensor2, value",
@@ -37,7 +36,6 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar)> addcdiv =
     tensor([2.5000, 4.0000])
   )")
   .forms(kAllForms)
-  .autocast(Autocast::Promote)
   .pointwise(kernels::addcdiv)
   .infer([](Infer&, const Tensor&, const Tensor& tensor1, const Tensor& tensor2, const Scalar&) {
     check(is_differentiable(tensor1.dtype()) || is_differentiable(tensor2.dtype()),

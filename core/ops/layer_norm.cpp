@@ -203,7 +203,6 @@ const auto layer_norm = define<Tensor(Tensor, Ints, Tensor, Tensor, double, bool
     >>> torch.layer_norm(torch.tensor([1., 3.]), (2,))
     tensor([-1.0000,  1.0000])
   )")
-  .autocast(Autocast::Float)
   .composite([](const Tensor& input, Ints shape, const Tensor& weight, const Tensor& bias,
                 double eps, bool) {
     return std::get<0>(native_layer_norm(input, shape, weight, bias, eps));
@@ -295,7 +294,6 @@ const auto rms_norm = define<Tensor(Tensor, Ints, Tensor, std::optional<double>)
     >>> torch.rms_norm(torch.tensor([3., 3.]), (2,))
     tensor([1.0000, 1.0000])
   )")
-  .autocast(Autocast::Float)
   .composite([](const Tensor& input, Ints shape, const Tensor& weight,
                 std::optional<double> eps) -> Tensor {
     check_shapes(input, shape, weight, Tensor(), true);

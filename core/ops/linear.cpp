@@ -150,6 +150,7 @@ const Op<Tensor(Tensor, Tensor)> matmul = define<Tensor(Tensor, Tensor)>(
     torch.Size([2, 1])
   )")
   .forms(Function | Method | Out)
+  .autocast(Autocast::Lower)
   .dunder("matmul", Reflected)
   .exact_out()
   .composite([](const Tensor& self, const Tensor& other) -> Tensor {

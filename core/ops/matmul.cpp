@@ -239,7 +239,6 @@ const Op<Tensor(Tensor, Tensor)> mv = define<Tensor(Tensor, Tensor)>(
     tensor([3., 3.])
   )")
   .forms(Function | Method | Out)
-  .autocast(Autocast::Lower)
   .exact_out()
   .infer([](Infer& r, const Tensor& self, const Tensor& vec) {
     check(self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got 1, ",
@@ -364,7 +363,6 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> addmv =
     tensor([4., 4.])
   )")
   .forms(Function | Method | Inplace | Out)
-  .autocast(Autocast::Lower)
   .exact_out()
   .infer([](Infer& r, const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar&,
             const Scalar&) {

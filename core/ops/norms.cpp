@@ -132,7 +132,6 @@ const Op<Tensor(Tensor, Scalar, MaybeDims, bool, MaybeDType)> vector_norm =
   )")
   .forms(Linalg | Out)
   .exact_out()
-  .autocast(Autocast::Float)
   .infer([](Infer& r, const Tensor& self, const Scalar& ord, MaybeDims dim, bool keepdim,
             MaybeDType dtype) {
     infer_vector_norm(r, self, ord.to_double(), dim, keepdim, dtype);

@@ -213,6 +213,7 @@ const auto binary_cross_entropy = define<Tensor(Tensor, Tensor, Tensor, int64_t)
     "-> Tensor")
   .doc("Cross entropy of probabilities against targets in [0, 1]; logarithms are at least -100.")
   .forms(NN | Out)
+  .autocast(Autocast::Float)
   .produce([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
     NoGrad quiet;
     if (!self.is_meta() && self.numel() && self.is_floating()) {
@@ -336,6 +337,7 @@ const auto soft_margin_loss = define<Tensor(Tensor, Tensor, int64_t)>(
     "soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor")
   .doc("log(1 + exp(-target * x)), targets being 1 or -1.")
   .forms(NN | Out)
+  .autocast(Autocast::Float)
   .produce([](const Tensor& self, const Tensor& target, int64_t reduction) {
     NoGrad quiet;
     return reduced(log1p(exp(-target * self)), reduction);

@@ -216,6 +216,7 @@ RL_MAX_POOL(3, "MaxPool3DWithIndicesBackward0");
       "max_pool" #N "d(Tensor self, int[" #N "] kernel_size, int[" #N "] stride=[], "            \
       "int[" #N "] padding=0, int[" #N "] dilation=1, bool ceil_mode=False) -> Tensor")          \
     .doc("Maxima of sliding windows over " #N " dimensions.")                                    \
+    .autocast(N == 3 ? Autocast::Float : Autocast::None)                                         \
     .composite([](const Tensor& self, Ints kernel, Ints stride, Ints padding, Ints dilation,     \
                   bool ceil) {                                                                   \
       return std::get<0>(max_pool##N##d_indices(self, kernel, stride, padding, dilation, ceil)); \
@@ -308,6 +309,7 @@ namespace {
     .doc("Averages of sliding windows over " #N " dimensions.")                                  \
     .node(NODE)                                                                                  \
     .forms(NN | Out)                                                                             \
+    .autocast(N == 3 ? Autocast::Float : Autocast::None)                                         \
     .infer([](Infer& r, const Tensor& self, Ints kernel, Ints stride, Ints padding, bool ceil,   \
               bool, MaybeInt divisor) {                                                          \
       check(!divisor || *divisor != 0, "divisor must be not zero");                              \
@@ -499,6 +501,7 @@ const auto adaptive_avg_pool3d = define<Tensor(Tensor, Ints)>(
     "adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor")
   .doc("Averages over as many even windows as the result has elements.")
   .forms(NN | Out)
+  .autocast(Autocast::Float)
   .composite([](const Tensor& self, Ints output) {
     return adaptive_average(self, output, 3, "adaptive_avg_pool3d");
   });
@@ -524,6 +527,7 @@ namespace {
     .node(NODE)                                                                                  \
     .nondiff("result1")                                                                          \
     .forms(NN | Out)                                                                             \
+    .autocast(N == 3 ? Autocast::Float : Autocast::None)                                         \
     .infer([](Infer& r, const Tensor& self, Ints output) {                                       \
       const Dims sizes = adaptive_sizes(self, output, N, "adaptive_max_pool" #N "d", true);      \
       check(self.is_floating() || self.is_meta(), ErrorKind::NotImplemented,                     \

@@ -45,7 +45,6 @@ const Op<Tensor(Tensor, Tensor)> pow = define<Tensor(Tensor, Tensor)>(
   )")
   .node("PowBackward1")
   .dunder("pow", Augmented)
-  .autocast(Autocast::Float)
   .forms(kAllForms)
   .pointwise(kernels::pow_)
   .grad("self", "grad, self, exponent",
@@ -66,7 +65,6 @@ const Op<Tensor(Tensor, Scalar)> pow_number = define<Tensor(Tensor, Scalar)>(
     >>> torch.pow(torch.tensor([2., 3.]), 2)
     tensor([4., 9.])
   )")
-  .autocast(Autocast::Float)
   .forms(kAllForms)
   .number("exponent")
   .choose([](const Tensor& self, const Scalar& exponent) { return power(self, exponent); })
@@ -92,7 +90,6 @@ const Op<Tensor(Scalar, Tensor)> pow_of_number = define<Tensor(Scalar, Tensor)>(
     tensor([2., 8.])
   )")
   .node("PowBackward2")
-  .autocast(Autocast::Float)
   .forms(Function | Out)
   .number("self")
   .pointwise(kernels::pow_)

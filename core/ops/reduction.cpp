@@ -50,7 +50,6 @@ const Op<Tensor(Tensor, MaybeDType)> sum = define<Tensor(Tensor, MaybeDType)>(
     tensor([4., 6.])
   )")
   .forms(Function | Method)
-  .autocast(Autocast::Float)
   .linear()
   .infer([](Infer& r, const Tensor& self, MaybeDType dtype) {
     r.result({}, sum_dtype(self, dtype), self.device());
@@ -66,7 +65,6 @@ const Op<Tensor(Tensor, MaybeDims, bool, MaybeDType)> sum_dim =
     " -> Tensor")
   .node("SumBackward1")
   .forms(Function | Method | Out)
-  .autocast(Autocast::Float)
   .linear()
   .infer([](Infer& r, const Tensor& self, MaybeDims dim, bool keepdim, MaybeDType dtype) {
     r.result(reduced_sizes(self.sizes(), reduced_mask(dim, self.dim()), keepdim),

@@ -124,7 +124,6 @@ const Op<Tensor(Tensor, int64_t, MaybeDType)> cumsum = define<Tensor(Tensor, int
     tensor([1, 3, 6])
   )")
   .forms(Function | Method | Inplace | Out)
-  .autocast(Autocast::Float)
   .linear()
   .infer([](Infer& r, const Tensor& self, int64_t dim, MaybeDType dtype) {
     infer_scan(r, self, dim, scan_dtype(self, dtype));
@@ -147,7 +146,6 @@ const Op<Tensor(Tensor, int64_t, MaybeDType)> cumprod = define<Tensor(Tensor, in
     tensor([1, 2, 6])
   )")
   .forms(Function | Method | Inplace | Out)
-  .autocast(Autocast::Float)
   .infer([](Infer& r, const Tensor& self, int64_t dim, MaybeDType dtype) {
     infer_scan(r, self, dim, scan_dtype(self, dtype));
   })

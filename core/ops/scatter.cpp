@@ -313,6 +313,7 @@ const auto index_copy = define<Tensor(Tensor, int64_t, Tensor, Tensor)>(
     tensor([6., 0., 5.])
   )")
   .forms(Function | Method | Inplace | Out)
+  .autocast(Autocast::Promote)
   .exact_out()
   .edits()
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {

@@ -167,7 +167,6 @@ const Op<Tensor(Tensor, int64_t, MaybeDType)> softmax = define<Tensor(Tensor, in
     tensor([0.5000, 0.5000])
   )")
   .forms(Function | Method | Out)
-  .autocast(Autocast::Float)
   .composite([](const Tensor& self, int64_t dim, MaybeDType dtype) {
     return softmax_op(as_dtype(self, dtype), dim, false);
   });
@@ -182,7 +181,6 @@ const Op<Tensor(Tensor, int64_t, MaybeDType)> log_softmax =
     tensor([-0.6931, -0.6931])
   )")
   .forms(Function | Method | Out)
-  .autocast(Autocast::Float)
   .composite([](const Tensor& self, int64_t dim, MaybeDType dtype) {
     return log_softmax_op(as_dtype(self, dtype), dim, false);
   });

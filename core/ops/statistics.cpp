@@ -414,6 +414,7 @@ const auto quantile = define<Tensor(Tensor, Tensor, MaybeInt, bool, Text)>(
     tensor(1.5000)
   )")
   .forms(Function | Method | Out)
+  .autocast(Autocast::Float)
   .composite([](const Tensor& self, const Tensor& q, MaybeInt dim, bool keepdim, Text how) {
     const Tensor r = quantile_of(self, q, dim, keepdim, how, false);
     check_fractions(q);
@@ -424,6 +425,7 @@ const auto quantile_number = define<Tensor(Tensor, double, MaybeInt, bool, Text)
     "quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *,"
     " str interpolation='linear') -> Tensor")
   .forms(Function | Method | Out)
+  .autocast(Autocast::Float)
   .composite([](const Tensor& self, double q, MaybeInt dim, bool keepdim, Text how) {
     return quantile_of(self, fraction_like(q, self), dim, keepdim, how, false);
   });
@@ -438,6 +440,7 @@ const auto nanquantile = define<Tensor(Tensor, Tensor, MaybeInt, bool, Text)>(
     tensor(1.)
   )")
   .forms(Function | Method | Out)
+  .autocast(Autocast::Float)
   .composite([](const Tensor& self, const Tensor& q, MaybeInt dim, bool keepdim, Text how) {
     const Tensor r = quantile_of(self, q, dim, keepdim, how, true);
     check_fractions(q);
@@ -448,6 +451,7 @@ const auto nanquantile_number = define<Tensor(Tensor, double, MaybeInt, bool, Te
     "nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *,"
     " str interpolation='linear') -> Tensor")
   .forms(Function | Method | Out)
+  .autocast(Autocast::Float)
   .composite([](const Tensor& self, double q, MaybeInt dim, bool keepdim, Text how) {
     return quantile_of(self, fraction_like(q, self), dim, keepdim, how, true);
   });

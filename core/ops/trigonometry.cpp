@@ -31,7 +31,6 @@ const auto tan = unary("tan", kernels::tan_, R"(
     >>> torch.tan(torch.tensor([0., 1.]))
     tensor([0.0000, 1.5574])
   )")
-  .autocast(Autocast::Float)
   .grad("self", "grad, result", [](const Tensor& grad, const Tensor& result) {
     return grad * conj(square(result) + Scalar(1));
   });
@@ -42,7 +41,6 @@ const Op<Tensor(Tensor)> sinh = unary("sinh", kernels::sinh_, R"(
     >>> torch.sinh(torch.tensor([0., 1.]))
     tensor([0.0000, 1.1752])
   )")
-  .autocast(Autocast::Float)
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
     return grad * conj(cosh(self));
   });
@@ -53,7 +51,6 @@ const Op<Tensor(Tensor)> cosh = unary("cosh", kernels::cosh_, R"(
     >>> torch.cosh(torch.tensor([0., 1.]))
     tensor([1.0000, 1.5431])
   )")
-  .autocast(Autocast::Float)
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
     return grad * conj(sinh(self));
   });
@@ -75,7 +72,6 @@ const auto asin = unary("asin", kernels::asin_, R"(
     tensor([0.0000, 1.5708])
   )")
   .alias("arcsin")
-  .autocast(Autocast::Float)
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
     return grad * conj(rsqrt(-self * self + Scalar(1)));
   });
@@ -87,7 +83,6 @@ const auto acos = unary("acos", kernels::acos_, R"(
     tensor([1.5708, 0.0000])
   )")
   .alias("arccos")
-  .autocast(Autocast::Float)
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
     return grad * conj(-rsqrt(-self * self + Scalar(1)));
   });
@@ -146,7 +141,6 @@ const auto atan2 = define<Tensor(Tensor, Tensor)>("atan2(Tensor self, Tensor oth
     tensor([ 1.5708, -2.3562])
   )")
   .alias("arctan2")
-  .autocast(Autocast::Promote)
   .forms(kAllForms)
   .pointwise(kernels::atan2_, Promote::Float)
   .grad("self, other", "grad, self, other, needs",

@@ -202,7 +202,6 @@ const Op<Tensor(Tensor)> exp = unary("exp", kernels::exp_, R"(
     >>> torch.exp(torch.tensor([0., 1.]))
     tensor([1.0000, 2.7183])
   )")
-  .autocast(Autocast::Float)
   .grad("self", "grad, result", [](const Tensor& grad, const Tensor& result) {
     return grad * conj(result);
   });
@@ -225,7 +224,6 @@ const auto expm1 = unary("expm1", kernels::expm1_, R"(
     tensor([0.0000, 1.7183])
   )")
   .alias("special.expm1")
-  .autocast(Autocast::Float)
   .grad("self", "grad, result", [](const Tensor& grad, const Tensor& result) {
     return grad * (conj(result) + Scalar(1));
   });
@@ -236,7 +234,6 @@ const Op<Tensor(Tensor)> log = unary("log", kernels::log_, R"(
     >>> torch.log(torch.tensor([1., 2.7182818]))
     tensor([0., 1.])
   )")
-  .autocast(Autocast::Float)
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
     return grad / conj(self);
   });
@@ -247,7 +244,6 @@ const auto log2 = unary("log2", kernels::log2_, R"(
     >>> torch.log2(torch.tensor([1., 8.]))
     tensor([0., 3.])
   )")
-  .autocast(Autocast::Float)
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
     return grad / (conj(self) * Scalar(M_LN2));
   });
@@ -258,7 +254,6 @@ const auto log10 = unary("log10", kernels::log10_, R"(
     >>> torch.log10(torch.tensor([1., 1000.]))
     tensor([0., 3.])
   )")
-  .autocast(Autocast::Float)
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
     return grad / (conj(self) * Scalar(M_LN10));
   });
@@ -271,7 +266,6 @@ const Op<Tensor(Tensor)> log1p = unary("log1p", kernels::log1p_, R"(
   )")
   .alias("special.log1p")
   .node("Log1PBackward0")
-  .autocast(Autocast::Float)
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
     return grad / conj(self + Scalar(1));
   });
@@ -292,7 +286,6 @@ const Op<Tensor(Tensor)> rsqrt = unary("rsqrt", kernels::rsqrt, R"(
     >>> torch.rsqrt(torch.tensor([4., 16.]))
     tensor([0.5000, 0.2500])
   )")
-  .autocast(Autocast::Float)
   .grad("self", "grad, result", [](const Tensor& grad, const Tensor& result) {
     return grad * Scalar(-0.5) * conj(result * result * result);
   });

@@ -2,81 +2,141 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import wraps
 
 import rushlight as torch
 
 from .. import _C
 
-__all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
+__all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
-_cache_enabled = True
-_dtypes = {"cuda": torch.float16, "xpu": torch.bfloat16, "mps": torch.float16}
-_KNOWN = ("cpu", "cuda", "mtia", "maia", "xpu", "ipu", "hpu", "xla", "mps", "meta")
+# Devices that autocast knows, with their lower dtypes; the CPU's are the core's.
+_dtypes = dict.fromkeys(("maia", "hpu", "xla"), torch.bfloat16) | dict.fromkeys(
+    ("cuda", "mtia", "xpu", "ipu", "mps", "privateuseone"), torch.float16
+)
+_enabled = dict.fromkeys(_dtypes, False)
+_SUPPORTED = (torch.bfloat16, torch.float16)
 
 
 def is_autocast_available(device_type: str) -> bool:
     """Whether autocast has rules for this kind of device."""
-    return device_type in _KNOWN and device_type != "meta"
+    if device_type == "cpu" or device_type in _dtypes:
+        return True
+    torch.device(device_type)  # raises for what is no device at all
+    return False
 
 
-def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether autocast is on for ``device_type`` (None: CUDA, where it never is)."""
-    return device_type == "cpu" and _C._autocast_enabled()
+def _known(device_type: str, message: str) -> str:
+    if not isinstance(device_type, str):
+        import sys
+
+        raise TypeError(
+            f"{sys._getframe(1).f_code.co_name}(): argument 'device_type' (position 1) must be "
+            f"str, not {type(device_type).__name__}"
+        )
+    if not is_autocast_available(device_type):
+        raise RuntimeError(message)
+    return device_type
 
 
-def is_autocast_cpu_enabled() -> bool:
-    """Whether autocast is on."""
-    return _C._autocast_enabled()
+_UNKNOWN = "unknown device type for autocast in get_autocast_dispatch_key_from_device_type"
 
 
-def set_autocast_enabled(device_type, enabled=None) -> None:
-    """Switches autocast for a kind of device."""
-    if device_type == "cpu":
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Whether autocast is on for ``device_type``."""
+    if _known(device_type, _UNKNOWN) == "cpu":
+        return _C._autocast_enabled()
+    return _enabled[device_type]
+
+
+def set_autocast_enabled(*args, **kwargs) -> None:
+    """``set_autocast_enabled([device_type="cuda",] enabled)``: switches autocast."""
+    device_type, enabled = _device_and_value(*args, **kwargs)
+    if _known(device_type, _UNKNOWN) == "cpu":
         _C._set_autocast(enabled)
+    else:
+        _enabled[device_type] = bool(enabled)
 
 
-def set_autocast_cpu_enabled(enabled: bool) -> None:
-    """Switches autocast."""
-    _C._set_autocast(enabled)
+def _device_and_value(*args, device_type="cuda", enabled=None):
+    if len(args) == 2:
+        return args
+    if len(args) == 1 and enabled is None:
+        return device_type, args[0]
+    return (args[0] if args else device_type), enabled
 
 
 def get_autocast_dtype(device_type: str):
     """The lower dtype for a kind of device."""
-    return _C._autocast_dtype() if device_type == "cpu" else _dtypes[device_type]
-
-
-def get_autocast_cpu_dtype():
-    """The lower dtype."""
-    return _C._autocast_dtype()
+    if _known(device_type, "unsupported scalarType") == "cpu":
+        return _C._autocast_dtype()
+    return _dtypes[device_type]
 
 
 def set_autocast_dtype(device_type: str, dtype) -> None:
     """Sets the lower dtype for a kind of device."""
-    if device_type == "cpu":
+    if _known(device_type, "unsupported scalarType") == "cpu":
         _C._set_autocast_dtype(dtype)
     else:
         _dtypes[device_type] = dtype
 
 
-def set_autocast_cpu_dtype(dtype) -> None:
-    """Sets the lower dtype."""
-    _C._set_autocast_dtype(dtype)
+is_autocast_cache_enabled = _C.is_autocast_cache_enabled
+set_autocast_cache_enabled = _C.set_autocast_cache_enabled
+clear_autocast_cache = _C.clear_autocast_cache
+autocast_increment_nesting = _C.autocast_increment_nesting
+autocast_decrement_nesting = _C.autocast_decrement_nesting
 
 
-def is_autocast_cache_enabled() -> bool:
-    """What ``set_autocast_cache_enabled`` was told."""
-    return _cache_enabled
+def _older(name: str, arguments: str, newer: str, call):
+    """A function of one kind of device, deprecated in favour of ``newer``."""
+
+    def function(*args):
+        warnings.warn(
+            f"torch.{name}({arguments}) is deprecated. Please use torch.{newer} instead.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return call(*args)
+
+    function.__name__ = function.__qualname__ = name
+    return function
 
 
-def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Remembered only: casts are not cached."""
-    global _cache_enabled
-    _cache_enabled = enabled
+def _older_functions(kind: str, device: str):
+    def reader(get):
+        return lambda: get(device)
+
+    def writer(put):
+        return lambda value: put(device, value)
+
+    table = (
+        (f"is_autocast_{kind}_enabled", "", f"is_autocast_enabled('{device}')",
+         reader(is_autocast_enabled)),
+        (f"set_autocast_{kind}_enabled", "enabled", f"set_autocast_enabled('{device}', enabled)",
+         writer(set_autocast_enabled)),
+        (f"get_autocast_{kind}_dtype", "", f"get_autocast_dtype('{device}')",
+         reader(get_autocast_dtype)),
+        (f"set_autocast_{kind}_dtype", "dtype", f"set_autocast_dtype('{device}', dtype)",
+         writer(set_autocast_dtype)),
+    )  # fmt: skip
+    return {name: _older(name, *rest) for name, *rest in table if "gpu_enabled" not in name}
 
 
-def clear_autocast_cache() -> None:
-    """Does nothing: casts are not cached."""
+for _kind, _device in (("cpu", "cpu"), ("gpu", "cuda"), ("ipu", "ipu"), ("xla", "xla")):
+    globals().update(_older_functions(_kind, _device))
+
+
+def autocast_decorator(autocast_instance, func):
+    """``func`` inside the block ``autocast_instance``."""
+
+    @wraps(func)
+    def decorate_autocast(*args, **kwargs):
+        with autocast_instance:
+            return func(*args, **kwargs)
+
+    return decorate_autocast
 
 
 class autocast:
@@ -84,8 +144,9 @@ class autocast:
 
     Args:
         device_type: "cpu"; for devices that are absent the block changes nothing.
-        dtype: bfloat16 (default) or float16.
+        dtype: bfloat16 (default on the CPU) or float16.
         enabled: False switches autocast off inside another block.
+        cache_enabled: cast each parameter once while the outermost block is open.
     """
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
@@ -93,54 +154,61 @@ class autocast:
             raise ValueError(
                 f"Expected `device_type` of type `str`, got: `{type(device_type)}`"
             )
+        self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
+        self.device = device_type
         if not is_autocast_available(device_type):
             raise RuntimeError(
                 f"User specified an unsupported autocast device_type '{device_type}'"
             )
-        self.device = device_type
-        self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
-        self._cache_enabled = _cache_enabled if cache_enabled is None else cache_enabled
-        self._enabled = enabled and self._supported()
+        self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        self._enabled = self._supported() if enabled else enabled
 
     def _supported(self) -> bool:
-        import warnings
-
-        if self.device != "cpu":
-            if self.device == "cuda":
-                warnings.warn(
-                    "User provided device_type of 'cuda', but CUDA is not available. Disabling",
-                    stacklevel=3,
-                )
-            return False
-        if self.fast_dtype not in (torch.bfloat16, torch.float16):
+        level = 3 if type(self) is autocast else 4
+        if self.device == "cuda":
             warnings.warn(
-                "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
-                "CPU Autocast only supports dtype of torch.bfloat16, torch.float16 currently.",
-                stacklevel=3,
+                "CUDA is not available or torch_xla is imported. Disabling autocast.",
+                stacklevel=level,
+            )
+            return False
+        if self.fast_dtype not in _SUPPORTED:
+            name = self.device.upper()
+            warnings.warn(
+                f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
+                f"{name} Autocast only supports dtypes of "
+                f"{', '.join(map(str, _SUPPORTED))} currently.",
+                stacklevel=level,
             )
             return False
         return True
 
     def __enter__(self):
-        if self.device == "cpu":
-            self._before = _C._autocast_enabled(), _C._autocast_dtype()
-            _C._set_autocast(self._enabled)
-            _C._set_autocast_dtype(self.fast_dtype)
+        self.prev_cache_enabled = is_autocast_cache_enabled()
+        self.prev = is_autocast_enabled(self.device)
+        self.prev_fastdtype = get_autocast_dtype(self.device)
+        set_autocast_enabled(self.device, self._enabled)
+        set_autocast_dtype(self.device, self.fast_dtype)
+        autocast_increment_nesting()
+        set_autocast_cache_enabled(self._cache_enabled)
         return self
 
     def __exit__(self, *error):
-        if self.device == "cpu":
-            _C._set_autocast(self._before[0])
-            _C._set_autocast_dtype(self._before[1])
+        if autocast_decrement_nesting() == 0:
+            clear_autocast_cache()
+        set_autocast_enabled(self.device, self.prev)
+        set_autocast_dtype(self.device, self.prev_fastdtype)
+        set_autocast_cache_enabled(self.prev_cache_enabled)
         return False
 
     def __call__(self, func):
-        @wraps(func)
-        def decorate_autocast(*args, **kwargs):
-            with self:
-                return func(*args, **kwargs)
-
-        return decorate_autocast
+        if not callable(func):
+            raise TypeError(
+                f"autocast()(func) requires a callable, but got {type(func).__name__}. "
+                "Did you mean to use autocast as a context manager? For example:\n"
+                "    with torch.autocast(device_type=...):\n"
+                "        output = model(input)"
+            )
+        return autocast_decorator(self, func)
 
 
 def _cast(value, device_type: str, dtype):
@@ -157,8 +225,14 @@ def _cast(value, device_type: str, dtype):
     return value
 
 
+def _check_device_type(device_type) -> None:
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+
+
 def custom_fwd(fwd=None, *, device_type: str, cast_inputs=None):
     """Decorates ``forward`` of a custom function: with ``cast_inputs``, autocast is off inside."""
+    _check_device_type(device_type)
     if fwd is None:
         return lambda fwd: custom_fwd(fwd, device_type=device_type, cast_inputs=cast_inputs)
 
@@ -179,12 +253,14 @@ def custom_fwd(fwd=None, *, device_type: str, cast_inputs=None):
 
 def custom_bwd(bwd=None, *, device_type: str):
     """Decorates ``backward`` of a custom function: autocast is as it was in ``forward``."""
+    _check_device_type(device_type)
     if bwd is None:
         return lambda bwd: custom_bwd(bwd, device_type=device_type)
 
     @wraps(bwd)
     def decorate_bwd(*args, **kwargs):
-        with autocast(device_type, enabled=args[0]._fwd_used_autocast, dtype=args[0]._dtype):
+        on = args[0]._fwd_used_autocast
+        with autocast(device_type, enabled=on, dtype=args[0]._dtype):
             return bwd(*args, **kwargs)
 
     return decorate_bwd

@@ -114,6 +114,10 @@ class OutOfMemoryError(RuntimeError):
 
 
 def __getattr__(name: str):
+    if name == "amp":
+        from importlib import import_module
+
+        return import_module(f"{__name__}.amp")
     if name in _DEVICE_NEEDED:
         return _refuse
     if name in _NOTHING_DONE:

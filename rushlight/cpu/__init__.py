@@ -33,3 +33,11 @@ def synchronize(device=None) -> None:
 def stream(stream):
     """A block that changes nothing."""
     return nullcontext()
+
+
+def __getattr__(name: str):
+    if name == "amp":
+        from importlib import import_module
+
+        return import_module(f"{__name__}.amp")
+    raise AttributeError(f"module 'torch.cpu' has no attribute '{name}'")
