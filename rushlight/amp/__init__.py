@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import autocast_mode, grad_scaler
+from . import autocast_mode
 from .autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available
 from .grad_scaler import GradScaler
 

@@ -15,7 +15,7 @@ __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_aut
 _dtypes = dict.fromkeys(("maia", "hpu", "xla"), torch.bfloat16) | dict.fromkeys(
     ("cuda", "mtia", "xpu", "ipu", "mps", "privateuseone"), torch.float16
 )
-_enabled = dict.fromkeys(_dtypes, False)
+_states = dict.fromkeys(_dtypes, False)
 _SUPPORTED = (torch.bfloat16, torch.float16)
 
 
@@ -47,7 +47,7 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether autocast is on for ``device_type``."""
     if _known(device_type, _UNKNOWN) == "cpu":
         return _C._autocast_enabled()
-    return _enabled[device_type]
+    return _states[device_type]
 
 
 def set_autocast_enabled(*args, **kwargs) -> None:
@@ -56,7 +56,7 @@ def set_autocast_enabled(*args, **kwargs) -> None:
     if _known(device_type, _UNKNOWN) == "cpu":
         _C._set_autocast(enabled)
     else:
-        _enabled[device_type] = bool(enabled)
+        _states[device_type] = bool(enabled)
 
 
 def _device_and_value(*args, device_type="cuda", enabled=None):
@@ -160,7 +160,9 @@ class autocast:
             raise RuntimeError(
                 f"User specified an unsupported autocast device_type '{device_type}'"
             )
-        self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        if cache_enabled is None:
+            cache_enabled = is_autocast_cache_enabled()
+        self._cache_enabled = cache_enabled
         self._enabled = self._supported() if enabled else enabled
 
     def _supported(self) -> bool:
