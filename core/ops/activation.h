@@ -4,6 +4,8 @@
 
 namespace rl::ops {
 
+extern const Op<Tensor(Tensor)> relu;
+
 // activation_backward.cpp
 extern const Op<Tensor(Tensor, Tensor, Scalar)> threshold_backward, leaky_relu_backward,
     hardshrink_backward, softshrink_backward;

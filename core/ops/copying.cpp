@@ -175,6 +175,21 @@ const Op<Tensor(Tensor, Tensor, bool)> copy_ = define<Tensor(Tensor, Tensor, boo
   .grad("self", "grad", [](const Tensor& grad) { return zeros_like(grad); })
   .grad("src", "grad", [](const Tensor& grad) { return grad; });
 
+const auto fill_tensor = define<Tensor(Tensor, Tensor)>(
+    "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)")
+  .doc("Sets all elements to the value of a 0-d tensor.")
+  .node("FillBackward1")
+  .forms(Method | Function)
+  .accepts_conj()
+  .infer([](Infer&, const Tensor& self, const Tensor& value) {
+    refuse_internal_overlap(self);
+    check(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",
+          value.dim(), " dimensions.");
+  })
+  .effect([](const Tensor& self, const Tensor& value) { copy_data(self, value); })
+  .grad("self", "grad", [](const Tensor& grad) { return zeros_like(grad); })
+  .grad("value", "grad", [](const Tensor& grad) { return sum(grad); });
+
 const auto fill_ = define<Tensor(Tensor, Scalar)>(
     "fill_(Tensor(a!) self, Scalar value) -> Tensor(a!)")
   .doc(R"(
@@ -185,30 +200,12 @@ const auto fill_ = define<Tensor(Tensor, Scalar)>(
   )")
   .forms(Method | Function)
   .accepts_conj()
-  .infer([](Infer&, const Tensor& self, const Scalar& value) {
-    refuse_internal_overlap(self);
-    check_fits(value, self.dtype());
-  })
+  .infer([](Infer&, const Tensor& self, const Scalar& value) { check_fits(value, self.dtype()); })
   .effect([](const Tensor& self, const Scalar& value) {
     fill_value(self, self.is_conj() ? Scalar(std::conj(value.to_complex()))
                                     : self.is_negative() ? -value : value);
   })
   .grad("self", "grad", [](const Tensor& grad) { return zeros_like(grad); });
-
-const auto fill_tensor = define<Tensor(Tensor, Tensor)>(
-    "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)")
-  .doc("Sets all elements to the value of a 0-d tensor.")
-  .node("FillBackward1")
-  .forms(Method | Function)
-  .accepts_conj()
-  .infer([](Infer&, const Tensor& self, const Tensor& value) {
-    check(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",
-          value.dim(), " dimensions.");
-    refuse_internal_overlap(self);
-  })
-  .effect([](const Tensor& self, const Tensor& value) { copy_data(self, value); })
-  .grad("self", "grad", [](const Tensor& grad) { return zeros_like(grad); })
-  .grad("value", "grad", [](const Tensor& grad) { return sum(grad); });
 
 const Op<Tensor(Tensor)> zero_ = define<Tensor(Tensor)>("zero_(Tensor(a!) self) -> Tensor(a!)")
   .doc(R"(
@@ -219,7 +216,7 @@ const Op<Tensor(Tensor)> zero_ = define<Tensor(Tensor)>("zero_(Tensor(a!) self) 
   )")
   .forms(Method | Function)
   .accepts_conj()
-  .infer([](Infer&, const Tensor& self) { refuse_internal_overlap(self); })
+  .infer([](Infer&, const Tensor&) {})
   .effect([](const Tensor& self) { fill_value(self, 0); })
   .grad("self", "grad", [](const Tensor& grad) { return zeros_like(grad); });
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/activation.h"
 #include "ops/attention.h"
 #include "ops/dense.h"
 
@@ -64,6 +65,7 @@ const auto lstm_gates = define<Two(Tensor, Tensor)>(
     "_lstm_gates(Tensor gates, Tensor cell) -> (Tensor hidden, Tensor next_cell, "
     "saved Tensor active)")
   .doc("The next hidden state and cell of an LSTM from its gates before activation.")
+  .node("MulBackward0")
   .forms(Hidden)
   .dense()
   .infer([](Infer& r, const Tensor& gates, const Tensor& cell) {
@@ -110,6 +112,7 @@ const auto gru_gates = define<Tensor(Tensor, Tensor, Tensor)>(
     "_gru_gates(Tensor input_gates, Tensor hidden_gates, Tensor hidden) "
     "-> (Tensor next, saved Tensor active)")
   .doc("The next hidden state of a GRU from its gates before activation.")
+  .node("AddBackward0")
   .forms(Hidden)
   .dense()
   .infer([](Infer& r, const Tensor&, const Tensor&, const Tensor& hidden) {
@@ -157,7 +160,7 @@ State step(Cell kind, const Tensor& projected, const State& s, const Weights& w)
                                  : gru_step(projected, h, s.hidden);
       return next;
     case Cell::Tanh: next.hidden = tanh(projected + h); return next;
-    case Cell::Relu: next.hidden = clamp_min(projected + h, Scalar(0)); return next;
+    case Cell::Relu: next.hidden = relu(projected + h); return next;
   }
   return next;
 }
@@ -173,9 +176,9 @@ Tensor run_layer(Cell kind, const Tensor& input, State& s, const Weights& w, boo
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t t = reverse ? steps - 1 - i : i;
     s = step(kind, select(projected, 0, t), s, w);
-    outputs[size_t(t)] = unsqueeze(s.hidden, 0);
+    outputs[size_t(t)] = s.hidden;
   }
-  return cat(TensorList(outputs), 0);
+  return stack(TensorList(outputs), 0);
 }
 
 // The same over packed rows: step t holds the first sizes[t] sequences, the longest first.
@@ -257,13 +260,13 @@ Three run_stack(Cell kind, Tensor input, const Tensor& h0, const Tensor& c0, Ten
       State s{select(h0, 0, k), c0 ? Tensor(select(c0, 0, k)) : Tensor()};
       outputs.push_back(sizes.empty() ? run_layer(kind, input, s, w, way)
                                       : run_packed(kind, input, sizes, s, w, way));
-      hidden.push_back(unsqueeze(s.hidden, 0));
-      if (c0) cells.push_back(unsqueeze(s.cell, 0));
+      hidden.push_back(s.hidden);
+      if (c0) cells.push_back(s.cell);
     }
     input = ways == 1 ? outputs[0] : Tensor(cat(TensorList(outputs), -1));
     if (o.dropout > 0 && o.train && layer + 1 < o.layers) input = input * dropout_noise(input, o.dropout);
   }
-  return {input, cat(TensorList(hidden), 0), c0 ? Tensor(cat(TensorList(cells), 0)) : Tensor()};
+  return {input, stack(TensorList(hidden), 0), c0 ? Tensor(stack(TensorList(cells), 0)) : Tensor()};
 }
 
 std::vector<int64_t> list_of(const Tensor& batch_sizes) {

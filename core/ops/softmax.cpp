@@ -101,7 +101,7 @@ const auto softmax_backward_data = define<Tensor(Tensor, Tensor, int64_t, DType)
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) "
     "-> Tensor")
   .doc("The gradient of softmax, from its result.")
-  .node("SoftmaxBackwardBackward0")
+  .node("SoftmaxBackwardDataBackward0")
   .forms(Function | Out)
   .dense()
   .infer([](Infer& r, const Tensor& grad, const Tensor& output, int64_t, DType) {
@@ -126,7 +126,7 @@ const auto log_softmax_backward_data = define<Tensor(Tensor, Tensor, int64_t, DT
     "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, "
     "ScalarType input_dtype) -> Tensor")
   .doc("The gradient of log_softmax, from its result.")
-  .node("LogSoftmaxBackwardBackward0")
+  .node("LogSoftmaxBackwardDataBackward0")
   .forms(Function | Out)
   .dense()
   .infer([](Infer& r, const Tensor& grad, const Tensor& output, int64_t, DType) {
@@ -139,12 +139,11 @@ const auto log_softmax_backward_data = define<Tensor(Tensor, Tensor, int64_t, DT
   })
   .grad("grad_output", "grad, output, dim",
         [](const Tensor& grad, const Tensor& output, int64_t dim) {
-    // exp(output) is the softmax of the log-probabilities themselves.
-    return grad - total(grad * softmax_op(output, dim, false), dim);
+    return grad - total(grad * exp(output), dim);
   })
   .grad("output", "grad, grad_output, output, dim",
         [](const Tensor& grad, const Tensor& grad_output, const Tensor& output, int64_t dim) {
-    return -(softmax_op(output, dim, false) * total(grad_output, dim) * grad);
+    return -(exp(output) * total(grad_output, dim) * grad);
   });
 
 namespace {

@@ -23,6 +23,7 @@ FAMILIES = (
     "casting",
     "complex",
     "random",
+    "native",
 )
 
 ROWS = [r for f in FAMILIES for r in importlib.import_module(f".{f}", __name__).row.rows]

@@ -117,7 +117,31 @@ def resolve(torch, name: str):
         if not callable(getattr(torch.Tensor, method)):
             return lambda self: getattr(self, method)
         return lambda self, *args, **kwargs: getattr(self, method)(*args, **kwargs)
+    if name.startswith("aten."):
+        return native(torch, name[5:])
     return lookup(torch, name)
+
+
+def native(torch, name: str):
+    """An op below the public ones: torch.ops.aten.NAME, or that of the core's tables. Several
+    results come as a plain tuple."""
+    op = getattr(torch.ops.aten, name) if hasattr(torch, "ops") else core_op(torch._C, name)
+
+    def call(*args, **kwargs):
+        made = op(*args, **kwargs)
+        return tuple(made) if isinstance(made, (list, tuple)) else made
+
+    return call
+
+
+def core_op(core, name: str):
+    """An op of one of the core's tables; AttributeError where there is none."""
+    for space in ("ops", "nn", "functions", "linalg", "special", "fft"):
+        table = getattr(core, f"_{space}_table")
+        for key in (name, name.removeprefix(f"{space}_")):
+            if key in table:
+                return table[key]
+    raise AttributeError(f"the core has no op {name}")
 
 
 def exists(torch, name: str) -> bool:

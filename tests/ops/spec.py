@@ -132,7 +132,9 @@ class Row:
     inplace_flag: bool = False
     uninitialised: bool = False
     layouts: bool = True
-    outs: bool = True  # False: out= of another element type breaks PyTorch itself
+    meta: bool = True
+    # False: out= of another element type breaks PyTorch itself; None: any out= does.
+    outs: bool | None = True
     rtol: dict = field(default_factory=dict)
     atol: dict = field(default_factory=dict)
     family: str = ""

@@ -9,10 +9,13 @@ index, m() a mask. Nothing expected is written by hand: with PyTorch installed
 `python tools/record_golden.py FAMILY [--row OP]` records values, refusals, messages, gradients.
 """
 
+from pathlib import Path
+
 import pytest
 
 from . import ROWS, experiments, golden
 from .build import exists
+from .native import RUN_BY
 from .outcome import differs
 from .under_test import (
     MODULE,
@@ -134,5 +137,9 @@ def test_every_op_of_the_table_has_a_row():
     """An op of the live table without a row fails by name."""
     table = live_table()
     known = {n for r in ROWS for n in (r.name, *r.alias, *r.covers)}
+    tests = Path(__file__).parents[1]
+    astray = {home for home in RUN_BY.values() if home not in known and not (tests / home).exists()}
+    assert not astray, f"neither rows nor tests: {' '.join(sorted(astray))}"
+    known |= {f"aten.{name}" for name in RUN_BY}
     lacking = sorted({e["name"] for e in table if not known & set(row_names(e))})
     assert not lacking, f"{len(lacking)} ops without a row: {' '.join(lacking)}"

@@ -38,4 +38,5 @@ def row_names(entry: dict) -> list[str]:
     space = entry["namespace"]
     heads = NAMESPACES.get(space, (f"{space}.",)) if space else ("", "Tensor.")
     names = [head + name for head in heads for name in python]
+    names += [f"aten.{name}" for name in python]
     return names + [n.removesuffix("_backward") for n in names if n.endswith("_backward")]
