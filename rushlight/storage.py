@@ -189,25 +189,20 @@ def _untyped_from_file(filename, shared: bool = False, nbytes: int = 0):
         return torch.UntypedStorage._from_memory(mmap.mmap(file.fileno(), nbytes, access=access))
 
 
-_shared: dict = {}  # address -> weak reference to the shared memory there
-
-
 def _untyped_is_shared(self) -> bool:
-    """Whether forked processes share the memory."""
-    reference = _shared.get(self.data_ptr())
-    return reference is not None and reference() is not None
+    """Whether other processes can see what is written here."""
+    import sys
+
+    # Nothing is shared before the module that does it is there.
+    module = sys.modules.get(f"{torch.__name__}._shared_memory")
+    return module is not None and module.is_shared(self)
 
 
 def _untyped_share_memory_(self):
-    """Moves the bytes to memory that processes forked from now on share."""
-    if self.nbytes() and not self.is_shared():
-        import mmap
-        import weakref
+    """Moves the bytes to memory that processes share."""
+    from . import _shared_memory
 
-        memory = mmap.mmap(-1, self.nbytes())
-        memory[:] = raw_view(self)
-        self._replace(type(self)._from_memory(memory))
-        _shared[self.data_ptr()] = weakref.ref(memory)
+    _shared_memory.share(self)
     return self
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import os
+import signal
 import weakref
 from multiprocessing.connection import wait
 
 from ..._utils import ExceptionWrapper
-from ._utils import MP_STATUS_CHECK_INTERVAL, worker
+from ._utils import MP_STATUS_CHECK_INTERVAL, transport, worker
 from .dataloader import _BaseDataLoaderIter, _DatasetKind
+
+_PIPE = 60_000  # bytes that a pipe holds while nobody reads
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
@@ -21,32 +24,22 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._prefetch_factor = loader.prefetch_factor
         self._in_order = loader.in_order
         self._workers = []
-        self._index_queues = []
-        worker.register_tensors()
-        context = loader.multiprocessing_context or multiprocessing
-        self._data_queue = context.Queue()
-        self._workers_done_event = context.Event()
-        # Unlike __del__, it keeps the queues alive until the workers have read their last word.
-        self._finalizer = weakref.finalize(
-            self, _stop, os.getpid(), self._workers, self._index_queues, self._workers_done_event
-        )
+        self._links = []
+        context = loader.multiprocessing_context or multiprocessing.get_context()
+        self._finalizer = weakref.finalize(self, _stop, os.getpid(), self._links)
         fetcher_args = (self._dataset, self._auto_collation, self._collate_fn, self._drop_last)
         iterable = self._dataset_kind == _DatasetKind.Iterable
+        room = _PIPE // (self._prefetch_factor * self._num_workers + 2)
         for worker_id in range(self._num_workers):
-            index_queue = context.Queue()
-            index_queue.cancel_join_thread()
-            process = context.Process(
-                target=worker._worker_loop,
-                args=(
-                    iterable, fetcher_args, index_queue, self._data_queue,
-                    self._workers_done_event, self._base_seed, loader.worker_init_fn, worker_id,
-                    self._num_workers,
-                ),
+            args = (
+                iterable, fetcher_args, self._base_seed, loader.worker_init_fn, worker_id,
+                self._num_workers,
             )  # fmt: skip
-            process.daemon = True
-            process.start()
-            self._index_queues.append(index_queue)
-            self._workers.append(process)
+            link = transport.Worker(
+                context, worker_id, self._links, worker._worker_loop, args, room
+            )
+            self._links.append(link)
+            self._workers.append(link.process)
         self._reset(loader, first_iter=True)
 
     def _reset(self, loader, first_iter=False):
@@ -63,8 +56,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._try_put_index()
 
     def _resume_workers(self) -> None:
-        for index_queue in self._index_queues:
-            index_queue.put(worker._ResumeIteration())
+        for link in self._links:
+            link.send(worker._ResumeIteration())
         waiting = self._num_workers
         while waiting:  # batches of an epoch that was left early are dropped here
             position, _ = self._get_data()
@@ -72,30 +65,44 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _get_data(self):
         interval = self._timeout or MP_STATUS_CHECK_INTERVAL
+        sources = {link.batches: link for link in self._links if self._active[link.number]}
+        # The batch that is due comes first, if its worker has it.
+        due = self._task_info.get(self._rcvd_idx) if self._task_info else None
+        if due is not None and self._in_order and self._links[due[0]].batches.poll():
+            return self._receive(self._links[due[0]])
         while True:
-            sources = [self._data_queue._reader]
-            sources += [w.sentinel for w, active in zip(self._workers, self._active) if active]
             ready = wait(sources, timeout=interval)
-            if self._data_queue._reader in ready:
-                return self._data_queue.get()
             if ready:
-                self._report_dead_workers()
-            elif self._timeout:
+                return self._receive(sources[ready[0]])
+            if self._timeout:
                 raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
 
-    def _report_dead_workers(self) -> None:
-        if self._data_queue._reader.poll(0.05):
-            return  # what a worker sent before it ended counts
-        dead = [
-            worker_id
-            for worker_id, process in enumerate(self._workers)
-            if self._active[worker_id] and not process.is_alive()
-        ]
-        if dead:
-            for worker_id in dead:
-                self._active[worker_id] = False
-            pids = ", ".join(str(self._workers[worker_id].pid) for worker_id in dead)
-            raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly")
+    def _receive(self, link):
+        try:
+            return link.receive()
+        except (EOFError, ConnectionResetError) as end:
+            self._report_dead_worker(link, end)
+
+    def _report_dead_worker(self, link, end) -> None:
+        self._active[link.number] = False
+        link.process.join(MP_STATUS_CHECK_INTERVAL)
+        pid, code = link.process.pid, link.process.exitcode
+        cause = end
+        if code is not None and code < 0:
+            text = f"DataLoader worker (pid {pid}) is killed by signal: {signal.strsignal(-code)}. "
+            if -code == signal.SIGBUS:
+                text += (
+                    "It is possible that dataloader's workers are out of shared memory. "
+                    "Please try to raise your shared memory limit."
+                )
+            cause = RuntimeError(text)
+        elif code:
+            cause = RuntimeError(
+                f"DataLoader worker (pid {pid}) exited unexpectedly with exit code {code}. "
+                "Details are lost due to multiprocessing. Rerunning with num_workers=0 may give "
+                "better error trace."
+            )
+        raise RuntimeError(f"DataLoader worker (pid(s) {pid}) exited unexpectedly") from cause
 
     def _skip_ended_workers(self) -> None:
         """Moves on from requests that workers whose stream has ended will not answer."""
@@ -129,7 +136,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _end_stream(self, worker_id: int) -> None:
         self._active[worker_id] = False
         if not self._persistent_workers:
-            self._index_queues[worker_id].put(None)
+            self._links[worker_id].send(None)
         self._try_put_index()
 
     def _try_put_index(self) -> None:
@@ -145,7 +152,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 break
         else:
             return
-        self._index_queues[worker_id].put((self._send_idx, index))
+        self._links[worker_id].send((self._send_idx, index))
         self._task_info[self._send_idx] = (worker_id,)
         self._pending[worker_id] += 1
         self._send_idx += 1
@@ -161,18 +168,14 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._finalizer()
 
 
-def _stop(owner: int, workers: list, index_queues: list, done_event) -> None:
+def _stop(owner: int, links: list) -> None:
     """Lets the workers end; those that do not are terminated."""
     if owner != os.getpid():
         return  # a fork's copy must not stop the workers of its parent
-    done_event.set()
-    for index_queue in index_queues:
-        index_queue.put(None)
-    for process in workers:
-        process.join(timeout=MP_STATUS_CHECK_INTERVAL)
-    for index_queue in index_queues:
-        index_queue.close()
-    for process in workers:
-        if process.is_alive():
-            process.terminate()
-            process.join(timeout=MP_STATUS_CHECK_INTERVAL)
+    for link in links:
+        link.close()
+    for link in links:
+        link.process.join(timeout=MP_STATUS_CHECK_INTERVAL)
+        if link.process.is_alive():
+            link.process.terminate()
+            link.process.join(timeout=MP_STATUS_CHECK_INTERVAL)

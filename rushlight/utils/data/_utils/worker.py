@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import queue
+import sys
+from importlib.util import find_spec
+from pickle import loads
 
 import rushlight as torch
 
 from ...._utils import ExceptionWrapper
 from . import MP_STATUS_CHECK_INTERVAL, fetch
+from .transport import Sender
 
 
 class WorkerInfo:
@@ -47,56 +51,56 @@ class _ResumeIteration:
 
 def _seed(base_seed: int, worker_id: int) -> int:
     import random
-    from importlib.util import find_spec
 
     seed = base_seed + worker_id
     random.seed(seed)
     torch.manual_seed(seed)
-    if find_spec("numpy") is not None:
-        import numpy
-
-        words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
-        numpy.random.seed(numpy.random.SeedSequence(words).generate_state(4))
+    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    if "numpy" in sys.modules:
+        _seed_numpy(words)
+    else:
+        sys.meta_path.insert(0, _SeedOnImport(words))
     return seed
 
 
-def _tensor_bytes(tensor):
-    tensor = tensor.detach().contiguous()
-    start = tensor.storage_offset() * tensor.element_size()
-    view = torch.storage.raw_view(tensor.untyped_storage())
-    return bytes(view[start : start + tensor.numel() * tensor.element_size()])
+def _seed_numpy(words: list) -> None:
+    import numpy
+
+    numpy.random.seed(numpy.random.SeedSequence(words).generate_state(4))
 
 
-def _tensor_from_bytes(data: bytes, dtype, shape, requires_grad: bool):
-    untyped = torch.UntypedStorage(len(data))
-    torch.storage.raw_view(untyped)[:] = data
-    tensor = torch.storage.as_tensor(untyped, dtype).view(shape)
-    return tensor.requires_grad_() if requires_grad else tensor
+class _SeedOnImport:
+    """Seeds numpy if the worker ever imports it: the import takes longer than many epochs."""
 
+    def __init__(self, words: list):
+        self.words = words
 
-def _reduce_tensor(tensor):
-    if tensor.device.type != "cpu" or getattr(tensor, "__dict__", None):
-        return tensor.__reduce_ex__(2)
-    data, shape = _tensor_bytes(tensor.resolve_conj().resolve_neg()), tuple(tensor.shape)
-    return _tensor_from_bytes, (data, tensor.dtype, shape, tensor.requires_grad)
+    def find_spec(self, name, path=None, target=None):
+        """Numpy's spec, whose loader seeds it; None for all else."""
+        if name != "numpy":
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec(name)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
 
+            def exec_module(module):
+                load(module)
+                _seed_numpy(self.words)
 
-def register_tensors() -> None:
-    """Lets queues between processes carry tensors as their bytes alone."""
-    from multiprocessing.reduction import ForkingPickler
-
-    ForkingPickler.register(torch.Tensor, _reduce_tensor)
+            spec.loader.exec_module = exec_module
+        return spec
 
 
 class _Worker:
     """One worker's loop: requests in, batches out, until a None or the parent's end."""
 
-    def __init__(self, iterable, fetcher_args, worker_id, data_queue, done_event):
+    def __init__(self, iterable, fetcher_args, worker_id, requests, sender):
         self.iterable = iterable
         self.fetcher_args = fetcher_args
         self.worker_id = worker_id
-        self.data_queue = data_queue
-        self.done_event = done_event
+        self.requests = requests
+        self.sender = sender
         self.ended = False
         self.failure = None
 
@@ -130,42 +134,48 @@ class _Worker:
                 return _IterableDatasetStopIteration(self.worker_id)
             return self._wrapped()
 
-    def run(self, index_queue) -> None:
+    def send(self, position, data) -> None:
+        """Sends a batch, or the reason why it cannot be sent."""
+        try:
+            self.sender.send((position, data))
+        except OSError:
+            raise  # the pipe: nobody listens any more
+        except Exception:
+            self.sender.send((position, self._wrapped()))
+
+    def run(self) -> None:
         """Serves requests."""
         parent = os.getppid()
         while os.getppid() == parent:
-            try:
-                request = index_queue.get(timeout=MP_STATUS_CHECK_INTERVAL)
-            except queue.Empty:
+            if not self.requests.poll(MP_STATUS_CHECK_INTERVAL):
                 continue
+            arrived, request = loads(self.requests.recv_bytes())
+            self.sender.acknowledge(arrived)
             if request is None:
                 return
             if isinstance(request, _ResumeIteration):
-                self.data_queue.put((request, None))
+                self.send(request, None)
                 self.restart()
-            elif not (self.done_event.is_set() or self.ended):
+            elif not self.ended:
                 position, index = request
-                self.data_queue.put((position, self.answer(index)))
+                self.send(position, self.answer(index))
 
 
 def _worker_loop(
-    iterable, fetcher_args, index_queue, data_queue, done_event, base_seed, init_fn,
-    worker_id, num_workers,
+    requests, batches, inherited, iterable, fetcher_args, base_seed, init_fn, worker_id,
+    num_workers,
 ):  # fmt: skip
     """A worker process from start to end."""
     global _worker_info
-    try:
-        register_tensors()
+    for end in inherited:
+        end.close()
+    # The main process raises KeyboardInterrupt; a pipe that is closed means that it is done.
+    with contextlib.suppress(KeyboardInterrupt, EOFError, BrokenPipeError, ConnectionResetError):
         torch.set_num_threads(1)
         seed = _seed(base_seed, worker_id)
         _worker_info = WorkerInfo(
             id=worker_id, num_workers=num_workers, seed=seed, dataset=fetcher_args[0]
         )
-        worker = _Worker(iterable, fetcher_args, worker_id, data_queue, done_event)
+        worker = _Worker(iterable, fetcher_args, worker_id, requests, Sender(batches))
         worker.start(init_fn)
-        worker.run(index_queue)
-    except KeyboardInterrupt:
-        pass  # the main process raises it
-    if done_event.is_set():
-        data_queue.cancel_join_thread()
-        data_queue.close()
+        worker.run()
