@@ -16,8 +16,17 @@ import rushlight as torch
 
 from .. import _C
 from ._checkpoint_messages import (
-    FEWER_OUTPUTS, MISMATCH, NUMBER, PARTIAL_BACKWARD, SUPPRESSED, TIP, TOO_MANY, TWICE,
-    TWICE_IN_GROUP, UNEXPECTED, implicit_variant,
+    FEWER_OUTPUTS,
+    MISMATCH,
+    NUMBER,
+    PARTIAL_BACKWARD,
+    SUPPRESSED,
+    TIP,
+    TOO_MANY,
+    TWICE,
+    TWICE_IN_GROUP,
+    UNEXPECTED,
+    implicit_variant,
 )  # fmt: skip
 
 __all__ = [

@@ -63,7 +63,7 @@ def unserializable_hook(f):
 
 def warn_if_has_hooks(tensor) -> None:
     """Warn about the backward hooks of ``tensor`` that will not be saved with it."""
-    hooks = tensor._backward_hooks
+    hooks = getattr(tensor, "_backward_hooks", None)
     if not hooks:
         return
     import warnings
