@@ -15,6 +15,7 @@ from . import functional as functional
 from . import jit as jit
 from . import linalg as linalg
 from . import mps as mps
+from . import multiprocessing as multiprocessing
 from . import nn as nn
 from . import optim as optim
 from . import overrides as overrides

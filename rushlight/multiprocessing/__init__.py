@@ -16,7 +16,7 @@ from .spawn import (
     start_processes,
 )
 
-__all__ = [
+__all__ = [  # noqa: PLE0604  (the names of a list of the standard library)
     "ENV_VAR_PARALLEL_START", "ProcessContext", "ProcessExitedException",
     "ProcessRaisedException", "SpawnContext", "get_all_sharing_strategies",
     "get_sharing_strategy", "set_sharing_strategy", "spawn", "start_processes",

@@ -228,11 +228,14 @@ def checkpoint(
         early_stop: stop recomputing once the last saved value is there.
     """
     if use_reentrant is None:
-        warnings.warn(implicit_variant("torch.utils.checkpoint", "calling checkpoint"), stacklevel=2)
+        text = implicit_variant("torch.utils.checkpoint", "calling checkpoint")
+        warnings.warn(text, stacklevel=2)
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if not use_reentrant:
-        return _run(function, args, kwargs, preserve, context_fn, determinism_check, debug, early_stop)
+        return _run(
+            function, args, kwargs, preserve, context_fn, determinism_check, debug, early_stop
+        )
     _refuse_unknown(kwargs)
     if context_fn is not noop_context_fn or debug is not False:
         raise ValueError(

@@ -20,7 +20,8 @@ a.sinh(); a.cosh(); a.tan(); p.acos(); p.asin(); torch.atan2(w, v); a.expm1(); p
 torch.stack([w, h]); torch.cat([w, h]); torch.stack([h, h]); torch.cat([w, w])
 torch.add(w, h); w * h; torch.where(w > 0, w, h); torch.addcmul(w, w, h); torch.dist(w, w)
 w.index_copy(0, torch.tensor([1]), h[:1]); torch.quantile(w, 0.5)
-torch.nanquantile(w, 0.5); torch.quantile(w, p[0, 0, :2]); torch.view_as_complex(w[:, :2].contiguous())
+torch.nanquantile(w, 0.5); torch.quantile(w, p[0, 0, :2])
+torch.view_as_complex(w[:, :2].contiguous())
 F.mse_loss(w, w + 1); F.l1_loss(w, w + 1); F.smooth_l1_loss(w, w + 1); F.huber_loss(w, w + 1)
 F.binary_cross_entropy(p, p); F.binary_cross_entropy_with_logits(p, p); F.kl_div(w, w)
 F.nll_loss(w, torch.tensor([0, 1, 2])); F.cross_entropy(w, torch.tensor([0, 1, 2]))
@@ -31,7 +32,8 @@ F.batch_norm(w, v, v.abs()); F.avg_pool2d(a, 1); F.avg_pool1d(a, 1); F.avg_pool3
 F.max_pool2d(a, 1); F.adaptive_avg_pool2d(a, 1); F.adaptive_avg_pool3d(a[None], 1)
 F.max_pool3d(a[None], 1); F.adaptive_max_pool3d(a[None], 1); F.dropout(a, 0.5)
 F.embedding(torch.tensor([1]), w); torch.nn.Linear(3, 2)(a); torch.nn.LayerNorm(3)(a)
-w.addmm(w, w); w.clone().addmm_(w, w); torch.mm(w, w, out=torch.empty(3, 3)); w.to(torch.float64) @ w.double()
+w.addmm(w, w); w.clone().addmm_(w, w); torch.mm(w, w, out=torch.empty(3, 3))
+w.to(torch.float64) @ w.double()
 """
 
 

@@ -1,5 +1,7 @@
 """Programs about torch.utils.checkpoint; what they show is recorded from PyTorch."""
 
+# ruff: noqa: B023  (the functions are called in the same turn)
+
 from __future__ import annotations
 
 import contextlib
@@ -227,8 +229,10 @@ def contexts(torch, show):
         raise KeyError("failing")
 
     show.failure(lambda: checkpoint(failing, _leaf(torch), use_reentrant=False))
-    show.failure(lambda: checkpoint(failing, _leaf(torch), use_reentrant=False,
-                                    context_fn=lambda: (Named("swallow"), Named("again"))))  # fmt: skip
+    swallowing = lambda: (Named("swallow"), Named("again"))  # noqa: E731
+    show.failure(
+        lambda: checkpoint(failing, _leaf(torch), use_reentrant=False, context_fn=swallowing)
+    )
     show.failure(lambda: checkpoint(torch.sin, _leaf(torch), use_reentrant=False, debug=True,
                                     context_fn=lambda: (Named("a"), Named("b"))))  # fmt: skip
     show([type(c).__name__ for c in torch.utils.checkpoint.noop_context_fn()])
@@ -281,8 +285,8 @@ def saved_by_hand(torch, show):
 
         @staticmethod
         def backward(ctx, grad):
-            (a,) = ctx.saved_tensors
-            (again,) = ctx.saved_tensors
+            for _ in range(2):
+                (_,) = ctx.saved_tensors
             return grad * 2
 
     y = torch.utils.checkpoint.checkpoint(Twice.apply, x, use_reentrant=False)
@@ -325,4 +329,5 @@ def modules(torch, show):
         y = block(leaf) if use is None else torch.utils.checkpoint.checkpoint(
             block, leaf, use_reentrant=use)  # fmt: skip
         y.square().sum().backward()
-        show(leaf.grad.numpy().round(2).tolist()[0], block.a.weight.grad.numpy().round(2).tolist()[0])
+        grads = leaf.grad, block.a.weight.grad
+        show([g.numpy().round(2).tolist()[0] for g in grads])

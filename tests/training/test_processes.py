@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -24,7 +25,8 @@ def test_processes_share_a_tensor(method):
     tensor, results, done = torch.zeros(3), context.Queue(), context.Event()
     tensor.share_memory_()
     assert tensor.is_shared()
-    processes = [context.Process(target=_add_one, args=(i, tensor, results, done)) for i in range(3)]
+    rest = tensor, results, done
+    processes = [context.Process(target=_add_one, args=(i, *rest)) for i in range(3)]
     for process in processes:
         process.start()
     received = dict(results.get(timeout=30) for _ in processes)
@@ -50,7 +52,8 @@ def test_what_a_queue_carries():
     base = torch.arange(12.0).view(3, 4)
     sent = [
         base.t()[1:], torch.nn.Parameter(torch.ones(2)), torch.empty(0, 3),
-        torch.tensor([1 + 2j]).conj(), torch.ones(2, device="meta"), torch.ones((), dtype=torch.bool),
+        torch.tensor([1 + 2j]).conj(), torch.ones(2, device="meta"),
+        torch.ones((), dtype=torch.bool),
     ]  # fmt: skip
     for tensor in sent:
         inbox.put(tensor)
@@ -144,10 +147,10 @@ def test_large_batches_are_mapped_and_leave_nothing_open():
         assert x[:, 0, 0, 0].tolist() == [2.0 * i, 2.0 * i + 1]
         assert y[:, 0].tolist() == [2 * i, 2 * i + 1]
         x.add_(1)
-    assert "memfd:rushlight" in open("/proc/self/maps").read()
+    assert "memfd:rushlight" in Path("/proc/self/maps").read_text()
     del batches, x, y
     gc.collect()
-    assert "memfd:rushlight" not in open("/proc/self/maps").read()
+    assert "memfd:rushlight" not in Path("/proc/self/maps").read_text()
 
 
 def test_a_killed_worker_is_reported():
@@ -183,7 +186,7 @@ class Whole(data.Dataset):
 
 def test_a_batch_that_cannot_be_pickled_is_reported():
     loader = data.DataLoader(range(4), 2, num_workers=1, collate_fn=lambda batch: lambda: batch)
-    with pytest.raises((AttributeError, TypeError), match="(?s)Caught .*pickle"):
+    with pytest.raises((AttributeError, TypeError), match=r"(?s)Caught .*pickle"):
         list(loader)
 
 
