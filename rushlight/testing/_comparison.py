@@ -89,6 +89,8 @@ def assert_close(
 
 
 def _compare(actual, expected, options, subclasses: bool, path: tuple) -> None:
+    if _is_numpy_number(actual) and _is_numpy_number(expected):
+        actual, expected = actual.item(), expected.item()
     if _both(actual, expected, Mapping):
         _compare_mappings(actual, expected, options, subclasses, path)
     elif _both(actual, expected, Sequence) and not _either(actual, expected, str):
@@ -98,10 +100,16 @@ def _compare(actual, expected, options, subclasses: bool, path: tuple) -> None:
             raise _Mismatch(f"Booleans mismatch: {actual} is not {expected}", path)
     elif _both(actual, expected, (int, float, complex)):
         _compare_numbers(actual, expected, options, path)
-    elif actual is None and expected is None:
-        return
+    elif actual is None or expected is None:
+        if actual is not expected:
+            raise _Mismatch(f"None mismatch: {actual} is not {expected}", path)
     else:
         _compare_tensors(*_as_tensors(actual, expected, subclasses), options, path)
+
+
+def _is_numpy_number(value) -> bool:
+    kind = type(value)
+    return kind.__module__ == "numpy" and kind.__name__ != "ndarray" and hasattr(value, "item")
 
 
 def _both(actual, expected, kind) -> bool:
@@ -123,8 +131,14 @@ def _as_tensors(actual, expected, subclasses: bool):
     if all(arrays):
         return torch.as_tensor(actual), torch.as_tensor(expected)
     raise TypeError(
-        f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}."
+        "No comparison pair was able to handle inputs of type "
+        f"{_type_text(actual)} and {_type_text(expected)}."
     )
+
+
+def _type_text(value) -> str:
+    """The class of a value as PyTorch names it."""
+    return str(type(value)).replace("<class 'rushlight.", "<class 'torch.")
 
 
 def _compare_sequences(actual, expected, options, subclasses, path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import rushlight as torch
 
@@ -44,9 +45,11 @@ def make_tensor(
             f"but got {dtype=}"
         )
     low, high = _bounds(dtype, low, high)
-    made = _draw(shape, dtype, device, low, high)
-    if noncontiguous and made.numel() > 1:
-        made = torch.repeat_interleave(made, 2, dim=-1)[..., ::2]
+    apart = noncontiguous and math.prod(shape) > 1
+    drawn = (*shape[:-1], 2 * shape[-1]) if apart else shape
+    made = _draw(drawn, dtype, device, low, high)
+    if apart:
+        made = made[..., 1::2]
     elif memory_format is not None:
         made = made.clone(memory_format=memory_format)
     if exclude_zero:
@@ -74,6 +77,13 @@ def _bounds(dtype, low, high):
     whole = not (dtype.is_floating_point or dtype.is_complex)
     if low > high or (low == high and whole):
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+    if low == high:
+        warnings.warn(
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is "
+            "deprecated since 2.1 and will be removed in 2.3. Use `torch.full(...)` instead.",
+            FutureWarning,
+            stacklevel=3,
+        )
     if high < least or low >= greatest:
         raise ValueError(
             f"The value interval specified by `low` and `high` is [{low}, {high}), "
