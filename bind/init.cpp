@@ -5,6 +5,7 @@
 #include "bind/module.h"
 #include "bind/op.h"
 #include "bind/origin.h"
+#include "bind/recorder.h"
 #include "bind/runtime.h"
 #include "bind/storage.h"
 #include "bind/types.h"
@@ -21,7 +22,7 @@ PyMODINIT_FUNC PyInit__C() {
   Owned module(PyModule_Create(&definition));
   if (!module) return nullptr;
   for (auto add : {add_types, add_tensor_types, add_storage, add_autograd, add_modes, add_function, add_anomaly, add_construct,
-                   add_interchange, add_runtime, add_ops, add_module_base, add_origin})
+                   add_interchange, add_runtime, add_ops, add_module_base, add_origin, add_recorder})
     if (add(module.get()) < 0) return nullptr;
   return module.leave();
 }

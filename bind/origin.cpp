@@ -169,7 +169,16 @@ PyObject* freed_by(PyObject*, PyObject* o) {
   });
 }
 
+PyObject* place(PyObject*, PyObject* o) {
+  const unsigned long long at = PyLong_AsUnsignedLongLong(o);
+  return PyErr_Occurred() ? nullptr : origin_place(at);
+}
+
+PyObject* here(PyObject*, PyObject*) { return origin_place(origin_here()); }
+
 PyMethodDef functions[] = {
+    {"_here", here, METH_NOARGS, "_here(): the place in the user's program that runs now, or None."},
+    {"_place", place, METH_O, "_place(origin): the place that a recorded origin stands for."},
     {"_origin", origin, METH_O,
      "_origin(tensor_or_node): where it was made, as (file, function, line, end line, column, end "
      "column); None where that is not known."},

@@ -44,7 +44,7 @@ def test_a_writer_and_the_backward_that_freed():
     assert line_of(_C._last_writer(x.view(3)))[0] == "x[1]"
     product = x * w
     node = product.grad_fn
-    assert _C._freed_by(node) is None
+    assert _C._freed_by(node) is None and line_of(_C._here())[0] == "_C._here()"
     product.sum().backward()
     assert line_of(_C._freed_by(node))[0] == "product.sum().backward()"
 

@@ -18,6 +18,18 @@ struct Step {                       // what one backward knows of one node
   Small<std::pair<int, int>, 1> captures;  // input number, place among the wanted
 };
 
+// Tells subscribers that a node runs, and that it is done, however it ends.
+struct Heard {
+  explicit Heard(Node& n) : node(n), on(observed(kObserveNodes)) {
+    if (__builtin_expect(on, 0)) observe_node(node, &Subscriber::node_begin);
+  }
+  ~Heard() {
+    if (__builtin_expect(on, 0)) observe_node(node, &Subscriber::node_end);
+  }
+  Node& node;
+  const bool on;
+};
+
 class Run {
  public:
   explicit Run(BackwardCall& call) : call_(call), selective_(!call.wanted.empty() || !call.only.empty()) {}
@@ -230,14 +242,13 @@ std::vector<Tensor> Run::go() {
     Node* const outer = running;
     running = node;
     struct Restore { Node* outer; ~Restore() { running = outer; } } restore{outer};
-    if (__builtin_expect(observed(kObserveNodes), 0)) observe_node(*node, &Subscriber::node_begin);
+    const Heard heard(*node);
     try {
       execute(node, steps_[node]);
     } catch (...) {
       if ((modes() & kAnomaly) && anomaly_hooks.report) anomaly_hooks.report(*node);
       throw;
     }
-    if (__builtin_expect(observed(kObserveNodes), 0)) observe_node(*node, &Subscriber::node_end);
   }
   return std::move(captured_);
 }

@@ -45,7 +45,7 @@ class ModeGuard {                                    // sets and clears bits of 
     modes_word = (modes_word & ~clear) | set;
   }
   ~ModeGuard() {
-    modes_word = (modes_word & kObserve) | (before_ & ~kObserve);
+    modes_word = (modes_word & kThread) | (before_ & ~kThread);
   }
   ModeGuard(const ModeGuard&) = delete;
 

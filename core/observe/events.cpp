@@ -8,7 +8,7 @@
 
 namespace rl {
 
-constinit thread_local uint32_t modes_word = 0;
+constinit thread_local uint32_t modes_word = kNewThread;
 constinit thread_local uint64_t current_origin = 0;
 
 namespace {
@@ -50,6 +50,12 @@ template <class F> void tell(uint32_t kind, F&& f) {
 void register_thread() {
   thread_local Registration here;
   (void)here;
+  modes_word &= ~kNewThread;
+}
+
+bool heard(uint32_t kind) {
+  if (modes_word & kNewThread) register_thread();
+  return modes_word & kind;
 }
 
 void subscribe(Subscriber* s, uint32_t kinds) {

@@ -22,12 +22,17 @@ enum ModeBit : uint32_t {
   kObserveOps = 1 << 8,
   kObserveMemory = 1 << 9,
   kObserveNodes = 1 << 10,
+  kNewThread = 1u << 31,    // not registered yet: its first op does that
 };
 constexpr uint32_t kObserve = kObserveOps | kObserveMemory | kObserveNodes;
+constexpr uint32_t kThread = kObserve | kNewThread;   // what a scope of modes leaves alone
 
 extern constinit thread_local uint32_t modes_word __attribute__((tls_model("initial-exec")));
 inline uint32_t modes() { return modes_word; }
-inline bool observed(uint32_t kind) { return modes_word & kind; }
+bool heard(uint32_t kind);       // registers a new thread first
+inline bool observed(uint32_t kind) {
+  return __builtin_expect(modes_word & (kind | kNewThread), 0) && heard(kind);
+}
 
 // What a subscriber may hear. Called on the thread where it happens.
 class Subscriber {

@@ -323,15 +323,21 @@ class NoAutocast {
   uint32_t before_;
 };
 
+// Tells subscribers of the op's beginning and, however it ends, of its end.
+struct HeardOp {
+  HeardOp(const Record& record, const Arg* args, const Value* made)
+      : r(record), results(made), heard(observed(kObserveOps)) {
+    if (heard) observe_op_begin(r, args);
+  }
+  ~HeardOp() { if (heard) observe_op_end(r, results, failed); }
+  const Record& r;
+  const Value* results;
+  const bool heard;
+  bool failed = true;
+};
+
 [[gnu::noinline]] void call_with_modes(const Record& r, const Arg* args, Value* results) {
-  const bool heard = observed(kObserveOps);
-  if (heard) observe_op_begin(r, args);
-  struct End {
-    const Record& r;
-    Value* results;
-    bool heard, failed = true;
-    ~End() { if (heard) observe_op_end(r, results, failed); }
-  } end{r, results, heard};
+  HeardOp end(r, args, results);
   const bool done = (modes() & kTransform) && transform_hook && transform_hook(r, args, results);
   if (!done && (modes() & kAutocast) && r.autocast != Autocast::None && autocast_hook) {
     Arg cast[kMostParams];
@@ -487,19 +493,17 @@ void fit_target(const Record& r, const Tensor& out, Ints sizes, DType dtype, Dev
 }  // namespace
 
 void invoke(const Record& r, const Arg* args, Value* results) {
-  constexpr uint32_t kSlow = kObserveOps | kTransform | kAutocast;
+  constexpr uint32_t kSlow = kObserveOps | kTransform | kAutocast | kNewThread;
   if (__builtin_expect(modes() & kSlow, 0)) call_with_modes(r, args, results);
   else call(r, args, results);
 }
 
 void invoke_in_place(const Record& r, const Arg* args) {
-  const bool heard = observed(kObserveOps);
-  if (heard) observe_op_begin(r, args);
+  if (!observed(kObserveOps)) return call_in_place(r, args);
+  const Value self(args[0].as_tensor());
+  HeardOp end(r, args, &self);
   call_in_place(r, args);
-  if (heard) {
-    const Value self(args[0].as_tensor());
-    observe_op_end(r, &self, false);
-  }
+  end.failed = false;
 }
 
 void invoke_out(const Record& r, const Arg* args, const Tensor* targets) {
@@ -507,6 +511,8 @@ void invoke_out(const Record& r, const Arg* args, const Tensor* targets) {
   NoGrad quiet;
   if (r.kind == Kind::Pointwise) {
     const Tensor& out = targets[0];
+    const Value made(out);
+    HeardOp end(r, args, &made);
     const ResultMeta m = pointwise_infer(r, args);
     fit_target(r, out, m.sizes, m.dtype, m.device);
     refuse_overlaps(r, args, out);
@@ -517,6 +523,7 @@ void invoke_out(const Record& r, const Arg* args, const Tensor* targets) {
       else pointwise_into(r, args, out);
     }
     out.bump_version();
+    end.failed = false;
     return;
   }
   // Other kernels fill fresh results first: a failure changes nothing, and inputs may be outputs.
