@@ -1,6 +1,7 @@
 // The Python side of interchange: Tensor's methods and the module's functions.
 #include "autograd/meta.h"
 #include "bind/interchange.h"
+#include "bind/origin.h"
 #include "bind/types.h"
 #include "ops/ops.h"
 
@@ -88,6 +89,7 @@ PyObject* dlpack_device(PyObject* self, PyObject*) {
 }
 
 PyObject* from_numpy(PyObject*, PyObject* object) {
+  note_origin();
   return guarded([&] {
     check(is_ndarray(object), ErrorKind::Type, "expected np.ndarray (got ",
           Py_TYPE(object)->tp_name, ")");
@@ -96,6 +98,7 @@ PyObject* from_numpy(PyObject*, PyObject* object) {
 }
 
 PyObject* frombuffer(PyObject*, PyObject* args, PyObject* kwargs) {
+  note_origin();
   static const char* keywords[] = {"buffer", "dtype", "count", "offset", "requires_grad", nullptr};
   PyObject *buffer = nullptr, *element = nullptr;
   long long count = -1, offset = 0;
@@ -128,6 +131,7 @@ template <bool versioned> PyObject* to_dlpack(PyObject*, PyObject* object) {
 }
 
 PyObject* from_dlpack(PyObject*, PyObject* capsule) {
+  note_origin();
   return guarded([&] { return wrap(tensor_over_capsule(capsule)); });
 }
 

@@ -215,3 +215,12 @@ def __getattr__(name: str):
 
 def __dir__():
     return sorted({*globals(), *_LAZY_MODULES, *_HOME})
+
+
+def _explain_errors():
+    from .diagnosis.hook import install
+
+    install()
+
+
+_explain_errors()

@@ -29,21 +29,48 @@ def add(subparsers) -> None:
 
 
 def _run(options) -> int:
-    alias.install()
-    if options.module:
-        sys.argv = ["-m", *options.args]
-        _set_first_path(os.getcwd())
-        _as_main(lambda: _run_module(options.target))
-    elif os.path.isdir(options.target) or options.target.endswith((".zip", ".pyz", ".egg")):
-        sys.argv = [options.target, *options.args]
-        _set_first_path(os.path.abspath(options.target))
-        _as_main(lambda: _run_module("__main__", False))
-    else:
-        sys.argv = [options.target, *options.args]
-        _set_first_path(os.path.dirname(os.path.realpath(options.target)))
-        code = _compiled(options.target)
-        _as_main(lambda: exec(code, _fresh_main(options.target)))
+    as_main(prepared(options.target, options.args, options.module))
     return 0
+
+
+def prepared(target: str, args: list[str], is_module: bool, changed: dict[str, str] | None = None):
+    """Makes this process ready for a program; returns the function that runs it as ``__main__``.
+
+    ``changed`` maps files to the text that is to run in their place, for trials of a change.
+    """
+    alias.install()
+    if changed:
+        _change_sources(changed)
+    sys.argv = ["-m" if is_module else target, *args]
+    if is_module:
+        _set_first_path(os.getcwd())
+        return lambda: _run_module(target)
+    if os.path.isdir(target) or target.endswith((".zip", ".pyz", ".egg")):
+        _set_first_path(os.path.abspath(target))
+        return lambda: _run_module("__main__", False)
+    _set_first_path(os.path.dirname(os.path.realpath(target)))
+    code = _compiled(target, (changed or {}).get(os.path.abspath(target)))
+    return lambda: exec(code, _fresh_main(target))
+
+
+def _change_sources(changed: dict[str, str]) -> None:
+    """Modules of the program are read from ``changed`` where it has their file."""
+    import linecache
+    from importlib.machinery import SourceFileLoader
+
+    read = SourceFileLoader.get_data
+
+    def get_data(self, path):
+        text = changed.get(os.path.abspath(path))
+        if text is None and path.endswith(".pyc"):
+            source = self.path
+            if os.path.abspath(source) in changed:
+                raise OSError("compiled from the file as it was")
+        return read(self, path) if text is None else text.encode()
+
+    SourceFileLoader.get_data = get_data
+    for file, text in changed.items():
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
 
 
 def _set_first_path(folder: str) -> None:
@@ -73,10 +100,13 @@ def _fresh_main(path: str | None) -> dict:
     return module.__dict__
 
 
-def _compiled(path: str):
+def _compiled(path: str, text: str | None = None):
     try:
-        with open(path, "rb") as file:
-            source = file.read()
+        if text is None:
+            with open(path, "rb") as file:
+                source = file.read()
+        else:
+            source = text
     except OSError as error:
         # As python says it, with its exit status.
         print(
@@ -92,7 +122,8 @@ def _compiled(path: str):
         raise
 
 
-def _as_main(call) -> None:
+def as_main(call) -> None:
+    """Runs the program; an error's traceback begins in the program's own code."""
     try:
         call()
     except SystemExit:
@@ -108,13 +139,13 @@ def _show_without_our_frames(error: BaseException) -> None:
 
     def hook(kind, value, traceback):
         if value is error:
-            value = value.with_traceback(traceback := _program_part(traceback))
+            value = value.with_traceback(traceback := program_part(traceback))
         user_hook(kind, value, traceback)
 
     sys.excepthook = hook
 
 
-def _program_part(traceback):
+def program_part(traceback):
     """The part of a traceback below this file's frames."""
     part = traceback
     while traceback is not None:

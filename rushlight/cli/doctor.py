@@ -1,0 +1,90 @@
+"""``rushlight doctor``: runs a program unchanged and says which traps it fell into."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from . import run
+
+
+def add(subparsers) -> None:
+    """Declares the command."""
+    parser = subparsers.add_parser(
+        "doctor",
+        help="run a program and report the traps it falls into",
+        usage="rushlight doctor [options] script.py [args ...]",
+        description="Runs a program unchanged and prints findings, most harmful first, to stderr. "
+        "The exit status is the program's own.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the findings to a file as JSON")
+    parser.add_argument(
+        "--ignore", metavar="ID", action="append", default=[], help="silence a kind of finding"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 3 on findings if the program ended with 0"
+    )
+    parser.add_argument(
+        "--no-trials", action="store_true", help="do not try fixes by running the script again"
+    )
+    parser.add_argument("-m", dest="module", action="store_true", help="the target is a module")
+    parser.add_argument("target", help="a script, or a module's name")
+    parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments for the program")
+    parser.set_defaults(command=_doctor)
+
+
+def _doctor(options) -> int:
+    from rushlight.diagnosis import trial
+    from rushlight.diagnosis.doctor import Doctor
+
+    changed = trial.changed_sources()
+    command = [*(["-m"] if options.module else []), options.target, *options.args]
+    program = run.prepared(options.target, options.args, options.module, changed)
+    if changed:
+        trial.restrict()
+    doctor = Doctor(command, not options.no_trials, frozenset(options.ignore))
+    status = doctor.run(program)
+    sys.stdout.flush()
+    if doctor.error is not None:
+        _print_error(doctor.error)
+    findings = doctor.findings()
+    if options.json:
+        report = {
+            "version": 1,
+            "findings": [f.as_dict() for f in findings],
+            "not_checked": doctor.not_checked(),
+        }
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(report, file, indent=1)
+            file.write("\n")
+    print(report_text(doctor, findings), file=sys.stderr)
+    return 3 if options.strict and findings and status == 0 else status
+
+
+def report_text(doctor, findings) -> str:
+    """What the terminal shows: findings, worst first, then what was and was not checked."""
+    from rushlight.diagnosis import kinds
+
+    if findings:
+        count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}, worst first"
+    else:
+        count = "no finding"
+    lines = [f"-- doctor: {count} ".ljust(78, "-")]
+    for number, finding in enumerate(findings, 1):
+        lines.append(f"{number} {finding.severity}  {finding.place}  {finding.id}")
+        lines += finding.lines()
+    absent = doctor.not_checked()
+    last = f"Checked {len(kinds()) - len(absent)} kinds"
+    last += f", {len(absent)} not in this run." if absent else "."
+    if doctor.silenced:
+        last += f" Silenced: {doctor.silenced}."
+    return "\n".join([*lines, last])
+
+
+def _print_error(error: BaseException) -> None:
+    import traceback
+
+    part = run.program_part(error.__traceback__)
+    traceback.print_exception(type(error), error, part)

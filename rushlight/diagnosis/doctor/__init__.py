@@ -1,0 +1,130 @@
+"""The doctor: runs a program unchanged, watches it, and says what is wrong with it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from .. import registry, trial
+from ..finding import SEVERITIES, Finding
+from . import watch
+
+
+class Doctor:
+    """One run of one program.
+
+    ``command`` is the target and its arguments as given; ``error`` the exception that ended it.
+    ``watch`` tells checks what the program does; ``trials`` whether fixes may be tried by running
+    the script again.
+    """
+
+    def __init__(self, command: list[str], trials: bool = True, ignored: frozenset = frozenset()):
+        self.command = command
+        self.trials = trials
+        self.ignored = ignored
+        self.error: BaseException | None = None
+        self.watch = watch.Watch()
+        self.seconds = 0.0
+        self.silenced = 0
+        load_checks()
+        self.checks = [cls() for cls in registry.CHECKS]
+
+    def run(self, program) -> int:
+        """Runs ``program()`` under watch; returns the exit status that Python would have."""
+        for check in self.checks:
+            check.start(self)
+        self.watch.start()
+        status, began = 0, time.perf_counter()
+        try:
+            program()
+        except SystemExit as error:
+            status = _status_of(error)
+        except BaseException as error:
+            self.error, status = error, 1
+        finally:
+            self.seconds = time.perf_counter() - began
+            self.watch.stop()
+            for check in self.checks:
+                check.stop(self)
+        return status
+
+    def findings(self) -> list[Finding]:
+        """All findings, worst first, with the fixes that work; silenced ones left out."""
+        from ..errors import diagnose
+
+        found: list[Finding] = []
+        if isinstance(self.error, Exception):
+            explained = diagnose(self.error)
+            if explained is not None:
+                found.append(explained)
+        for check in self.checks:
+            try:
+                found += check.findings(self)
+            except Exception as error:
+                if os.environ.get("RUSHLIGHT_DOCTOR_DEBUG"):
+                    raise
+                print(f"doctor: {type(check).__name__} failed: {error!r}", file=sys.stderr)
+        kept = [f for f in _one_per_cause(found) if not self._is_silenced(f)]
+        kept.sort(key=lambda f: SEVERITIES.index(f.severity))
+        for finding in kept:
+            self._try(finding)
+        return kept
+
+    def not_checked(self) -> list[dict]:
+        """Kinds that this run gave no occasion to check."""
+        return [
+            {"id": id, "why": why} for check in self.checks for id, why in check.not_checked(self)
+        ]
+
+    def _is_silenced(self, finding: Finding) -> bool:
+        from ..source import Source
+
+        source = Source.of(finding.file)
+        line = source.lines[finding.line - 1] if source else ""
+        silent = finding.id in self.ignored or f"rushlight: ignore[{finding.id}]" in line
+        self.silenced += silent
+        return silent
+
+    def _try(self, finding: Finding) -> None:
+        """Keeps the fixes that work: the script is run again with each."""
+        mechanical = [f for f in finding.fixes if f.edits]
+        if not self.trials or not mechanical:
+            return
+        limit = max(5.0, 4 * self.seconds)
+
+        def attempt(fix):
+            outcome = trial.script(self.command, fix.edits, limit)
+            still = {f["id"] for f in outcome.findings}
+            return outcome if finding.id not in still else trial.Outcome(False, "still there")
+
+        kept = trial.keep_working(mechanical, attempt, "script run again")
+        finding.fixes = kept + [f for f in finding.fixes if not f.edits]
+
+
+def load_checks() -> None:
+    import importlib
+    import pkgutil
+
+    from . import checks
+
+    for module in pkgutil.iter_modules(checks.__path__):
+        importlib.import_module(f"{checks.__name__}.{module.name}")
+
+
+def _one_per_cause(found: list[Finding]) -> list[Finding]:
+    """One finding per kind and line, the first."""
+    seen, kept = set(), []
+    for finding in found:
+        key = (finding.id, finding.file, finding.line)
+        if key not in seen:
+            seen.add(key)
+            kept.append(finding)
+    return kept
+
+
+def _status_of(error: SystemExit) -> int:
+    if error.code is None or isinstance(error.code, int):
+        return error.code or 0
+    print(error.code, file=sys.stderr)
+    return 1

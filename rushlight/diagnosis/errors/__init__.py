@@ -1,0 +1,91 @@
+"""Why an exception was raised: the rules for each kind of error, and what they are given."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from .. import frames, registry
+from ..finding import Finding, Fix
+
+
+@dataclass
+class Raised:
+    """An exception with what the rules need: its message, the user's frames outermost first."""
+
+    error: BaseException
+    match: re.Match | None = None
+
+    @property
+    def message(self) -> str:
+        return str(self.error)
+
+    @cached_property
+    def frames(self) -> list[frames.Failed]:
+        return frames.user_frames(self.error.__traceback__)
+
+    @property
+    def innermost(self) -> frames.Failed:
+        """The user's frame that raised, or whose call of a library did."""
+        return self.frames[-1]
+
+    def modules(self) -> list:
+        """The modules whose forward is on the way to the error, outermost first, ours included."""
+        from rushlight.nn import Module
+
+        found, traceback = [], self.error.__traceback__
+        while traceback is not None:
+            frame = traceback.tb_frame
+            owner = frame.f_locals.get("self")
+            if isinstance(owner, Module) and (not found or found[-1] is not owner):
+                found.append(owner)
+            traceback = traceback.tb_next
+        return found
+
+    def finding(self, id: str, title: str, at=None, **parts) -> Finding:
+        """A Finding of severity "error" at a frame's line, or at (file, line)."""
+        at = at or self.innermost
+        file, line = (at.file, at.line) if isinstance(at, frames.Failed) else at
+        return Finding(id, "error", file, line, title, **parts)
+
+
+def diagnose(error: BaseException) -> Finding | None:
+    """What the first rule that knows this error says; None where no rule does.
+
+    Never raises: a rule that fails is a rule that does not know.
+    """
+    load()
+    for rule in registry.ERROR_RULES:
+        if not isinstance(error, rule.types):
+            continue
+        match = rule.pattern.search(str(error))
+        if match is None:
+            continue
+        raised = Raised(error, match)
+        try:
+            if not raised.frames:
+                return None
+            found = rule.look(raised)
+        except Exception:
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def load() -> None:
+    """Imports the rules: each module enters its own."""
+    import importlib
+    import pkgutil
+
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+
+
+def try_calls(raised: Raised, fixes: list[Fix]) -> list[Fix]:
+    """Fixes of the failing call that pass when it is evaluated in its frame; the others go."""
+    from ..trial import expression, keep_working
+
+    frame = raised.innermost.frame
+    return keep_working(fixes, lambda fix: expression(frame, fix.call), "this call tried")

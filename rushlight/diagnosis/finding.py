@@ -1,0 +1,140 @@
+"""What a diagnosis says: a finding, where it points, and fixes as edits of whole lines."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# Most harmful first. An error ended the program; the others it survived.
+SEVERITIES = ("error", "wrong result", "wrong number", "memory", "time", "note")
+WIDTH = 80
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Lines ``line`` to ``end_line`` of a file become ``text`` (empty: they go)."""
+
+    file: str
+    line: int
+    end_line: int
+    text: str
+
+    def as_dict(self) -> dict:
+        return {
+            "file": self.file,
+            "line": self.line,
+            "end_line": self.end_line,
+            "text": self.text,
+        }
+
+
+def apply_edits(source: str, edits: list[Edit]) -> str:
+    """The text of one file with edits of it applied, the last lines first."""
+    lines = source.split("\n")
+    for edit in sorted(edits, key=lambda e: -e.line):
+        lines[edit.line - 1 : edit.end_line] = edit.text.split("\n") if edit.text else []
+    return "\n".join(lines)
+
+
+@dataclass
+class Fix:
+    """A change that would help: in words, as edits where it is mechanical, and what was tried.
+
+    ``tried`` says on what the change was tried ("the script, run again"); None: it was not.
+    ``call`` is the failing expression as the change would have it, for a trial in its frame.
+    """
+
+    text: str
+    edits: list[Edit] = field(default_factory=list)
+    tried: str | None = None
+    call: str | None = None
+
+    def as_dict(self) -> dict:
+        edits = [e.as_dict() for e in self.edits]
+        return {"text": self.text, "tried": self.tried, "edits": edits}
+
+
+@dataclass(frozen=True)
+class Related:
+    """Another line that belongs to the cause, and its part in it."""
+
+    file: str
+    line: int
+    role: str
+
+    def as_dict(self) -> dict:
+        return {"file": self.file, "line": self.line, "role": self.role}
+
+
+@dataclass
+class Finding:
+    """One cause: its kind, the line at fault, the evidence in lines of text, and fixes.
+
+    ``file`` and ``line`` are where the wrong decision was made, the line to edit first.
+    """
+
+    id: str
+    severity: str
+    file: str
+    line: int
+    title: str
+    evidence: list[str] = field(default_factory=list)
+    related: list[Related] = field(default_factory=list)
+    fixes: list[Fix] = field(default_factory=list)
+
+    def as_dict(self) -> dict:
+        return {
+            "id": self.id,
+            "severity": self.severity,
+            "file": self.file,
+            "line": self.line,
+            "title": self.title,
+            "evidence": "\n".join(self.evidence),
+            "related": [r.as_dict() for r in self.related],
+            "fixes": [f.as_dict() for f in self.fixes],
+        }
+
+    @property
+    def place(self) -> str:
+        return f"{Path(self.file).name}:{self.line}"
+
+    def lines(self, most_fixes: int = 3) -> list[str]:
+        """The finding as text of at most 80 columns, its fixes as changed lines."""
+        out = wrapped(self.title, "  ")
+        for line in self.evidence:
+            out += wrapped(line, "  ")
+        for number, fix in enumerate(self.fixes[:most_fixes], 1):
+            tried = f"   ({fix.tried})" if fix.tried else ""
+            out += wrapped(f"{number}. {fix.text}{tried}", "  ", "     ")
+            for edit in fix.edits:
+                out += _as_change(edit)
+        return out
+
+
+def wrapped(text: str, indent: str = "", more: str | None = None) -> list[str]:
+    """Text in lines of 80 columns; a line that already has its shape keeps its spaces."""
+    if len(indent) + len(text) <= WIDTH:
+        return [indent + text]
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent if more is None else more,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _as_change(edit: Edit) -> list[str]:
+    from .source import Source
+
+    source = Source.of(edit.file)
+    before = source.lines[edit.line - 1 : edit.end_line] if source else []
+    after = edit.text.split("\n") if edit.text else []
+    while before and after and before[0] == after[0]:
+        before, after = before[1:], after[1:]
+    while before and after and before[-1] == after[-1]:
+        before, after = before[:-1], after[:-1]
+    changed = [f"     -{line}" for line in before] + [f"     +{line}" for line in after]
+    return [line[:WIDTH] for line in changed]

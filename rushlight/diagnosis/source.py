@@ -1,0 +1,173 @@
+"""A user's source file: its lines and syntax tree, and edits built from both."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+
+from .finding import Edit
+
+
+class Source:
+    """One parsed file. Columns are in characters, lines from 1."""
+
+    def __init__(self, file: str, text: str):
+        self.file = file
+        self.text = text
+        self.lines = text.split("\n")
+        self.tree = ast.parse(text)
+        for node in ast.walk(self.tree):
+            for child in ast.iter_child_nodes(node):
+                child.parent = node
+
+    @staticmethod
+    def of(file: str) -> Source | None:
+        """The parsed file, or None where there is no Python source to be read."""
+        lines = linecache.getlines(file)
+        return _parsed(file, "".join(lines)) if lines else None
+
+    def segment(self, node: ast.AST) -> str:
+        """The text of a node as written."""
+        return ast.get_source_segment(self.text, node) or ast.unparse(node)
+
+    # ---- Finding nodes
+
+    def node_at(self, line: int, end_line: int, column: int, end_column: int) -> ast.AST | None:
+        """The smallest expression that covers a range (columns in bytes, as code objects say)."""
+        best = None
+        for node in ast.walk(self.tree):
+            if not isinstance(node, (ast.expr, ast.stmt)):
+                continue
+            begins = (node.lineno, node.col_offset) <= (line, column)
+            ends = (node.end_lineno, node.end_col_offset) >= (end_line, end_column)
+            if begins and ends and (best is None or _inside(node, best)):
+                best = node
+        return best
+
+    def statement(self, line: int) -> ast.stmt | None:
+        """The innermost statement that covers a line."""
+        best = None
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.stmt) and node.lineno <= line <= node.end_lineno:
+                best = node if best is None or _inside(node, best) else best
+        return best
+
+    def statement_of(self, node: ast.AST) -> ast.stmt:
+        """The statement that a node stands in."""
+        while not isinstance(node, ast.stmt):
+            node = node.parent
+        return node
+
+    def function_of(self, node: ast.AST) -> ast.AST | None:
+        """The function that a node stands in, None at the top of the file."""
+        node = getattr(node, "parent", None)
+        while node is not None and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            node = getattr(node, "parent", None)
+        return node
+
+    def class_of(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class that a node stands in."""
+        node = getattr(node, "parent", None)
+        while node is not None and not isinstance(node, ast.ClassDef):
+            node = getattr(node, "parent", None)
+        return node
+
+    def loops_around(self, node: ast.AST) -> list[ast.AST]:
+        """The for and while loops around a node in its function, innermost first."""
+        loops, node = [], getattr(node, "parent", None)
+        while node is not None and not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            if isinstance(node, (ast.For, ast.While)):
+                loops.append(node)
+            node = getattr(node, "parent", None)
+        return loops
+
+    def assignments(self, name: str, scope: ast.AST | None = None) -> list[ast.stmt]:
+        """Statements that bind a plain name, in order, in a function or at the top of the file."""
+        found = []
+        for node in ast.walk(scope or self.tree):
+            if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For)):
+                continue
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+            if name in names and (scope or self.function_of(node) is None):
+                found.append(node)
+        return sorted(found, key=lambda n: n.lineno)
+
+    def last_assignment(self, name: str, before: int, scope: ast.AST | None = None):
+        """The last statement before a line that binds a name, or None."""
+        return next((s for s in reversed(self.assignments(name, scope)) if s.lineno < before), None)
+
+    def attribute_assignments(self, name: str, class_def: ast.ClassDef) -> list[ast.stmt]:
+        """Statements ``self.NAME = ...`` in a class."""
+        return [
+            node
+            for node in ast.walk(class_def)
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            for t in (target.elts if isinstance(target, ast.Tuple) else [target])
+            if isinstance(t, ast.Attribute)
+            and isinstance(t.value, ast.Name)
+            and t.value.id == "self"
+            and t.attr == name
+        ]
+
+    # ---- Edits, of whole lines
+
+    def replace(self, *changes: tuple[ast.AST, str]) -> Edit:
+        """Nodes become other text; all of them within one run of lines."""
+        first = min(node.lineno for node, _ in changes)
+        last = max(node.end_lineno for node, _ in changes)
+        text = [line.encode() for line in self.lines[first - 1 : last]]
+        for node, new in sorted(changes, key=lambda c: (-c[0].lineno, -c[0].col_offset)):
+            a, b = node.lineno - first, node.end_lineno - first
+            head, tail = text[a][: node.col_offset], text[b][node.end_col_offset :]
+            text[a : b + 1] = [head + new.encode() + tail]
+        return Edit(self.file, first, last, b"\n".join(text).decode())
+
+    def insert_before(self, node: ast.stmt, text: str) -> Edit:
+        """Lines of their own before a statement, at its indentation."""
+        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+        line = self.lines[first - 1]
+        return Edit(self.file, first, first, f"{self.indented(node, text)}\n{line}")
+
+    def insert_after(self, node: ast.stmt, text: str) -> Edit:
+        """Lines of their own after a statement, at its indentation."""
+        last = node.end_lineno
+        return Edit(self.file, last, last, f"{self.lines[last - 1]}\n{self.indented(node, text)}")
+
+    def remove(self, node: ast.stmt) -> Edit:
+        """The lines of a statement go."""
+        return Edit(self.file, node.lineno, node.end_lineno, "")
+
+    def indented(self, node: ast.stmt, text: str) -> str:
+        """Text with a statement's indentation before each line."""
+        space = self.indentation(node)
+        return "\n".join(space + line if line else line for line in text.split("\n"))
+
+    def indentation(self, node: ast.AST) -> str:
+        """The white space that a node's line begins with."""
+        line = self.lines[node.lineno - 1]
+        return line[: len(line) - len(line.lstrip())]
+
+    def reindented(self, first: int, last: int, by: int) -> str:
+        """Lines moved to the right (or to the left) by so many columns."""
+        out = []
+        for line in self.lines[first - 1 : last]:
+            out.append(" " * by + line if by > 0 and line.strip() else line[-by if by < 0 else 0 :])
+        return "\n".join(out)
+
+
+def _inside(node: ast.AST, outer: ast.AST) -> bool:
+    return (node.lineno, node.col_offset) >= (outer.lineno, outer.col_offset) and (
+        node.end_lineno,
+        node.end_col_offset,
+    ) <= (outer.end_lineno, outer.end_col_offset)
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(file: str, text: str) -> Source | None:
+    try:
+        return Source(file, text)
+    except (SyntaxError, ValueError):
+        return None

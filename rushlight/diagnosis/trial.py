@@ -1,0 +1,188 @@
+"""Trying a change before it is shown: the failing expression in its frame, or the whole script.
+
+A trial leaves random state as it was, swallows what is printed, and is limited in time. A script
+is run again in a process of its own in which files are not written outside temporary folders and
+nothing is sent or started: a program that wants to is not tried.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+
+from .finding import Edit, Fix, apply_edits
+
+CHANGED_SOURCES = "RUSHLIGHT_CHANGED_SOURCES"  # a JSON file: {file: its text}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a trial ended: well, with an exception's last line, or not at all (``refused``)."""
+
+    good: bool
+    error: str = ""
+    refused: str = ""
+    stdout: str = ""
+    findings: tuple = ()
+
+
+# ---- The failing expression, in its frame
+
+
+@contextlib.contextmanager
+def undisturbed(seconds: float = 0.2):
+    """Random state restored, output swallowed, an alarm after so many seconds."""
+    import rushlight as torch
+
+    state = torch.get_rng_state()
+    out, err = io.StringIO(), io.StringIO()
+    alarm = threading.current_thread() is threading.main_thread()
+    before = None
+    if alarm:
+        before = signal.signal(signal.SIGALRM, _too_long)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            yield
+    finally:
+        if alarm:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        torch.set_rng_state(state)
+
+
+class _TooLong(BaseException):
+    """Raised by the alarm; no ``except Exception`` of the user's catches it."""
+
+
+def _too_long(*_):
+    raise _TooLong
+
+
+def expression(frame, text: str, seconds: float = 0.2) -> Outcome:
+    """Evaluates an expression with a frame's names: for changes of one call."""
+    try:
+        code = compile(text.strip(), "<trial>", "eval")
+        with undisturbed(seconds):
+            eval(code, frame.f_globals, dict(frame.f_locals))
+    except _TooLong:
+        return Outcome(False, refused=f"took longer than {seconds} s")
+    except Exception as error:
+        return Outcome(False, error=f"{type(error).__name__}: {error}".splitlines()[0])
+    return Outcome(True)
+
+
+# ---- The script, run again
+
+
+def script(command: list[str], edits: list[Edit], seconds: float = 20.0) -> Outcome:
+    """Runs ``rushlight doctor``'s target again with edits applied, in a process of its own.
+
+    ``command`` is the script (or ``-m``, a module) and its arguments.
+    """
+    changed = {}
+    for file in {e.file for e in edits}:
+        with open(file, encoding="utf-8") as opened:
+            text = apply_edits(opened.read(), [e for e in edits if e.file == file])
+        try:
+            compile(text, file, "exec")
+        except SyntaxError as error:
+            return Outcome(False, error=f"SyntaxError: {error.msg}")
+        changed[os.path.abspath(file)] = text
+    with tempfile.TemporaryDirectory(prefix="rushlight-trial-") as folder:
+        sources, report = os.path.join(folder, "sources.json"), os.path.join(folder, "report.json")
+        with open(sources, "w", encoding="utf-8") as opened:
+            json.dump(changed, opened)
+        environment = {
+            **os.environ,
+            CHANGED_SOURCES: sources,
+            "TMPDIR": folder,
+            "NO_COLOR": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        run = [sys.executable, "-m", "rushlight", "doctor", "--no-trials", "--json", report]
+        try:
+            done = subprocess.run(
+                [*run, *command],
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=seconds,
+                stdin=subprocess.DEVNULL,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Outcome(False, refused=f"took longer than {seconds:g} s")
+        try:
+            with open(report, encoding="utf-8") as opened:
+                findings = tuple(json.load(opened)["findings"])
+        except (OSError, ValueError):
+            findings = ()
+    last = (done.stderr.strip().splitlines() or [""])[-1]
+    if "TrialRefused" in done.stderr:
+        return Outcome(False, refused="the script writes files or starts programs")
+    return Outcome(done.returncode == 0, last, stdout=done.stdout, findings=findings)
+
+
+class TrialRefused(BaseException):
+    """A script under trial wanted to write, send or start something."""
+
+
+def changed_sources() -> dict[str, str]:
+    """The changed texts that this process is to run, by file; empty outside a trial."""
+    path = os.environ.get(CHANGED_SOURCES)
+    if not path:
+        return {}
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def restrict() -> None:
+    """Within a trial: no writing outside its own folder, no connections, no other programs."""
+    allowed = (tempfile.gettempdir(), "/dev/", "/proc/")
+    writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+    changing = {"os.remove", "os.rename", "os.rmdir", "os.mkdir", "shutil.rmtree", "os.truncate"}
+    leaving = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"}
+
+    def is_outside(path):
+        return isinstance(path, (str, bytes, os.PathLike)) and not os.path.abspath(
+            os.fsdecode(path)
+        ).startswith(allowed)
+
+    def hook(event, args):
+        if event == "open":
+            refused = args[2] & writing and is_outside(args[0])
+        elif event == "socket.connect":
+            refused = isinstance(args[1], tuple)  # not a path: another machine, or a port
+        else:
+            refused = event in leaving or (event in changing and is_outside(args[0]))
+        if refused:
+            raise TrialRefused(event)
+
+    sys.addaudithook(hook)
+
+
+def keep_working(fixes: list[Fix], attempt, said: str, most: int = 3) -> list[Fix]:
+    """The fixes whose trial ends well, in their order; ``attempt`` gives an Outcome for one.
+
+    A fix that could not be tried stays only where none works, and says that it was not tried.
+    """
+    working, unknown = [], []
+    for fix in fixes:
+        outcome = attempt(fix)
+        if outcome.good:
+            fix.tried = said
+            working.append(fix)
+        elif outcome.refused:
+            unknown.append(fix)
+        if len(working) == most:
+            break
+    return working or unknown[:most]

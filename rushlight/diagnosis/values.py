@@ -1,0 +1,76 @@
+"""One line about a value: what it is, its shape and type, and where it came from."""
+
+from __future__ import annotations
+
+import os
+
+from rushlight import _C, nn
+
+
+def place_of(origin) -> str | None:
+    """``file.py:12`` for what ``_C._origin`` and its like return."""
+    return None if origin is None else f"{os.path.basename(origin[0])}:{origin[2]}"
+
+
+def is_tensor(value) -> bool:
+    """Whether a value is a tensor of ours."""
+    return isinstance(value, _C.TensorBase)
+
+
+def shape_of(tensor) -> str:
+    """``(3, 4)``."""
+    return str(tuple(tensor.shape))
+
+
+def dtype_name(dtype) -> str:
+    """``float32`` for ``torch.float32``."""
+    return str(dtype).removeprefix("torch.")
+
+
+def describe(value) -> str:
+    """A value in a few words: shape, dtype and device of a tensor, the repr of a small module."""
+    if is_tensor(value):
+        device = "" if value.device.type == "cpu" else f" {value.device}"
+        return f"{shape_of(value)} {dtype_name(value.dtype)}{device}"
+    if isinstance(value, nn.Module):
+        return describe_module(value)
+    kind = type(value)
+    if kind.__module__ == "numpy" and hasattr(value, "shape"):
+        return f"numpy {value.dtype} array {tuple(value.shape)}"
+    if isinstance(value, (list, tuple, dict, set)):
+        return f"{kind.__name__} of {len(value)}"
+    text = repr(value)
+    return text if len(text) <= 40 else f"a {kind.__name__}"
+
+
+def describe_module(module) -> str:
+    """``Linear(64 -> 64)``, or the class's name."""
+    if isinstance(module, nn.Linear):
+        return f"Linear({module.in_features} -> {module.out_features})"
+    if isinstance(module, nn.Embedding):
+        return f"Embedding({module.num_embeddings}, {module.embedding_dim})"
+    extra = module.extra_repr()
+    name = type(module).__name__
+    return f"{name}({extra})" if extra and len(extra) <= 40 else name
+
+
+def made_at(value) -> str | None:
+    """Where a tensor was made, as ``file.py:12``."""
+    return place_of(_C._origin(value)) if is_tensor(value) else None
+
+
+def module_path(root, module) -> str | None:
+    """A module's name within another (``encoder.layers.2``), "" for itself, None if not inside."""
+    for name, child in root.named_modules():
+        if child is module:
+            return name
+    return None
+
+
+def table(rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows as columns, two spaces apart; the last column keeps its own width."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    return [
+        "  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]).rstrip()
+        for row in rows
+    ]
