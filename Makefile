@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find core bind rushlight -name '*.cpp' -o -name '*.h' -o -name '*.py' 2>/dev/null) \
            CMakeLists.txt pyproject.toml
 
-.PHONY: demo test bench clean
+.PHONY: demo test bench sanitize wheel clean
 
 demo: $(VENV)/.demo
 	@echo "== Handwritten digits: 1,437 to learn from, 360 to be tested on"
@@ -33,6 +33,28 @@ $(VENV)/.demo: $(SOURCES) | $(BIN)/python
 $(VENV)/.test: $(SOURCES) | $(BIN)/python
 	$(BIN)/python -m pip install --disable-pip-version-check -q ".[demo,test]"
 	@touch $@ $(VENV)/.demo
+
+# The core built with the address and undefined-behaviour sanitizers, and the tests with it.
+SANITIZED := build/sanitize
+LIBRARY = $(shell $(CXX) -print-file-name=$(1).so)
+
+sanitize: $(VENV)/.test
+	cmake -S . -B $(SANITIZED) -DRUSHLIGHT_SANITIZE=ON -DRUSHLIGHT_PCH=OFF \
+	  -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+	cmake --build $(SANITIZED) --parallel
+	rm -rf $(SANITIZED)/package
+	mkdir -p $(SANITIZED)/package
+	cp -r rushlight $(SANITIZED)/package/
+	rm -f $(SANITIZED)/package/rushlight/*.so
+	cp $(SANITIZED)/*.so $(SANITIZED)/package/rushlight/
+	LD_PRELOAD="$(call LIBRARY,libasan) $(call LIBRARY,libubsan) $(call LIBRARY,libstdc++)" \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+	  PYTHONPATH=$(CURDIR)/$(SANITIZED)/package $(BIN)/python -P -m pytest -q -n 2 tests
+
+# A source archive and a wheel in dist/.
+wheel: $(BIN)/python
+	$(BIN)/python -m pip install --disable-pip-version-check -q build
+	$(BIN)/python -m build
 
 clean:
 	rm -rf $(VENV) build
