@@ -544,8 +544,9 @@ void invoke_out(const Record& r, const Arg* args, const Tensor* targets) {
 }
 
 void run(const Record& r, Tensor* results, const Arg* args) {
-  if (r.kind == Kind::Pointwise) pointwise_into(r, args, results[0]);
-  else r.kernel(results, args);
+  if (r.kind == Kind::Pointwise) return pointwise_into(r, args, results[0]);
+  if (r.edits) ops::copy_data(results[0], args[0].as_tensor());
+  r.kernel(results, args);
 }
 
 }  // namespace rl
