@@ -7,7 +7,7 @@ import inspect
 
 from autograd.programs import Show
 
-FILES = ["amp", "checkpointing"]
+FILES = ["amp", "checkpointing", "trees"]
 
 
 def programs(module) -> dict:
