@@ -197,6 +197,12 @@ def __getattr__(name: str):
         value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
         globals()[name] = value
         return value
+    if name.startswith("_foreach_"):
+        from . import _foreach
+
+        if hasattr(_foreach, name):
+            globals()[name] = getattr(_foreach, name)
+            return globals()[name]
     if name.endswith("Storage"):
         from . import storage
 

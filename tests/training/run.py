@@ -7,7 +7,7 @@ import inspect
 
 from autograd.programs import Show
 
-FILES = ["amp", "checkpointing", "trees"]
+FILES = ["amp", "checkpointing", "foreach", "trees"]
 
 
 def programs(module) -> dict:
