@@ -7,7 +7,7 @@ import inspect
 
 from autograd.programs import Show
 
-FILES = ["amp", "checkpointing", "foreach", "trees"]
+FILES = ["amp", "checkpointing", "families", "foreach", "trees"]
 
 
 def programs(module) -> dict:

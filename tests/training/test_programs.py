@@ -3,6 +3,8 @@
 import importlib
 import json
 import lzma
+import math
+import re
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,31 @@ def _rows():
             )
 
 
+NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
+
+
+def _close(got: str, recorded: str) -> bool:
+    """The same text, and numbers that differ by rounding of float32 at most."""
+    if got == recorded:
+        return True
+    mine, theirs = NUMBER.findall(got), NUMBER.findall(recorded)
+    return (
+        NUMBER.sub("#", got) == NUMBER.sub("#", recorded)
+        and len(mine) == len(theirs)
+        and all(
+            math.isclose(float(a), float(b), rel_tol=1e-5, abs_tol=1e-6)
+            for a, b in zip(mine, theirs, strict=True)
+        )
+    )
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("program, recorded", _rows())
 def test_shows_what_pytorch_shows(program, recorded):
-    assert run.shown(torch, program) == recorded
+    shown = run.shown(torch, program)
+    if program.__module__ != "training.families":
+        assert shown == recorded
+        return
+    assert len(shown) == len(recorded)
+    different = [pair for pair in zip(shown, recorded, strict=True) if not _close(*pair)]
+    assert not different

@@ -1,0 +1,323 @@
+"""Families over vectors and matrices that are given by matrices."""
+
+from __future__ import annotations
+
+import math
+
+import rushlight as torch
+
+from . import constraints
+from .distribution import Distribution
+from .gamma_families import Beta
+from .utils import _standard_normal, broadcast_all, lazy_property
+
+__all__ = ["LKJCholesky", "LowRankMultivariateNormal", "MultivariateNormal"]
+
+_LOG_TAU = math.log(2 * math.pi)
+
+
+def _batch_mv(matrix, vector):
+    return torch.matmul(matrix, vector.unsqueeze(-1)).squeeze(-1)
+
+
+def _squared_norm_after(triangle, x):
+    """|L^-1 x|^2 for lower triangles L."""
+    solved = torch.linalg.solve_triangular(triangle, x.unsqueeze(-1), upper=False)
+    return solved.squeeze(-1).pow(2).sum(-1)
+
+
+def _log_diagonal(triangle):
+    return triangle.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+def _with_identity(matrix):
+    eye = torch.eye(matrix.size(-1), dtype=matrix.dtype, device=matrix.device)
+    return matrix + eye
+
+
+def _precision_to_scale_tril(precision):
+    """L with L L^T = P^-1: the Cholesky factor of P read backwards, inverted."""
+    backwards = torch.linalg.cholesky(torch.flip(precision, (-2, -1)))
+    upper = torch.flip(backwards, (-2, -1)).mT
+    eye = torch.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)
+    return torch.linalg.solve_triangular(upper, eye, upper=False)
+
+
+class MultivariateNormal(Distribution):
+    """Normal vectors, given by covariance, precision or a lower triangle L of covariance L L^T."""
+
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(
+        self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None,
+        validate_args=None,
+    ):  # fmt: skip
+        if loc.dim() < 1:
+            raise ValueError("loc must be at least one-dimensional.")
+        options = {
+            "scale_tril": scale_tril,
+            "covariance_matrix": covariance_matrix,
+            "precision_matrix": precision_matrix,
+        }
+        given = {name: matrix for name, matrix in options.items() if matrix is not None}
+        if len(given) != 1:
+            raise ValueError(
+                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
+                "specified."
+            )
+        ((name, matrix),) = given.items()
+        if matrix.dim() < 2:
+            what = "scale_tril matrix" if name == "scale_tril" else name
+            raise ValueError(
+                f"{what} must be at least two-dimensional, with optional leading batch dimensions"
+            )
+        batch_shape = torch.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
+        setattr(self, name, matrix.expand((*batch_shape, -1, -1)))
+        self.loc = loc.expand((*batch_shape, -1))
+        super().__init__(batch_shape, self.loc.shape[-1:], validate_args=validate_args)
+        if name == "scale_tril":
+            self._unbroadcasted_scale_tril = matrix
+        elif name == "covariance_matrix":
+            self._unbroadcasted_scale_tril = torch.linalg.cholesky(matrix)
+        else:
+            self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
+
+    def expand(self, batch_shape, _instance=None):
+        new = self._get_checked_instance(MultivariateNormal, _instance)
+        batch_shape = torch.Size(batch_shape)
+        new.loc = self.loc.expand(batch_shape + self.event_shape)
+        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
+        for name in ("covariance_matrix", "scale_tril", "precision_matrix"):
+            if name in self.__dict__:
+                shape = batch_shape + self.event_shape + self.event_shape
+                setattr(new, name, self.__dict__[name].expand(shape))
+        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    def _expanded(self, matrix):
+        return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
+
+    @lazy_property
+    def scale_tril(self):
+        """The lower triangle L."""
+        return self._expanded(self._unbroadcasted_scale_tril)
+
+    @lazy_property
+    def covariance_matrix(self):
+        """L L^T."""
+        triangle = self._unbroadcasted_scale_tril
+        return self._expanded(torch.matmul(triangle, triangle.mT))
+
+    @lazy_property
+    def precision_matrix(self):
+        """The inverse of the covariance."""
+        return self._expanded(torch.cholesky_inverse(self._unbroadcasted_scale_tril))
+
+    mean = property(lambda self: self.loc)
+    mode = property(lambda self: self.loc)
+
+    @property
+    def variance(self):
+        rows = self._unbroadcasted_scale_tril.pow(2).sum(-1)
+        return rows.expand(self._batch_shape + self._event_shape)
+
+    def rsample(self, sample_shape=torch.Size()):
+        shape = self._extended_shape(sample_shape)
+        normal = _standard_normal(shape, self.loc.dtype, self.loc.device)
+        return self.loc + _batch_mv(self._unbroadcasted_scale_tril, normal)
+
+    def log_prob(self, value):
+        self._checked(value)
+        triangle = self._unbroadcasted_scale_tril
+        distance = _squared_norm_after(triangle, value - self.loc)
+        return -0.5 * (self._event_shape[0] * _LOG_TAU + distance) - _log_diagonal(triangle)
+
+    def entropy(self):
+        half_log_det = _log_diagonal(self._unbroadcasted_scale_tril)
+        value = 0.5 * self._event_shape[0] * (1.0 + _LOG_TAU) + half_log_det
+        return value.expand(self._batch_shape) if self._batch_shape else value
+
+
+class LowRankMultivariateNormal(Distribution):
+    """Normal vectors of covariance W W^T + diag(d), by the matrix determinant lemma.
+
+    Source: the Woodbury identity keeps every matrix to the size of W's columns.
+    """
+
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "cov_factor": constraints.independent(constraints.real, 2),
+        "cov_diag": constraints.independent(constraints.positive, 1),
+    }
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(self, loc, cov_factor, cov_diag, validate_args=None):
+        if loc.dim() < 1:
+            raise ValueError("loc must be at least one-dimensional.")
+        event_shape = loc.shape[-1:]
+        if cov_factor.dim() < 2:
+            raise ValueError(
+                "cov_factor must be at least two-dimensional, "
+                "with optional leading batch dimensions"
+            )
+        if cov_factor.shape[-2:-1] != event_shape:
+            raise ValueError(
+                f"cov_factor must be a batch of matrices with shape {event_shape[0]} x m"
+            )
+        if cov_diag.shape[-1:] != event_shape:
+            raise ValueError(f"cov_diag must be a batch of vectors with shape {event_shape}")
+        try:
+            wide = torch.broadcast_tensors(loc.unsqueeze(-1), cov_factor, cov_diag.unsqueeze(-1))
+        except RuntimeError as error:
+            raise ValueError(
+                f"Incompatible batch shapes: loc {loc.shape}, cov_factor {cov_factor.shape}, "
+                f"cov_diag {cov_diag.shape}"
+            ) from error
+        self.loc, self.cov_factor, self.cov_diag = wide[0][..., 0], wide[1], wide[2][..., 0]
+        self._unbroadcasted_cov_factor = cov_factor
+        self._unbroadcasted_cov_diag = cov_diag
+        scaled = cov_factor.mT / cov_diag.unsqueeze(-2)
+        capacitance = _with_identity(torch.matmul(scaled, cov_factor))
+        self._capacitance_tril = torch.linalg.cholesky(capacitance)
+        super().__init__(self.loc.shape[:-1], event_shape, validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        new = self._get_checked_instance(LowRankMultivariateNormal, _instance)
+        batch_shape = torch.Size(batch_shape)
+        shape = batch_shape + self.event_shape
+        new.loc, new.cov_diag = self.loc.expand(shape), self.cov_diag.expand(shape)
+        new.cov_factor = self.cov_factor.expand(shape + self.cov_factor.shape[-1:])
+        for name in ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril"):
+            setattr(new, name, getattr(self, name))
+        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    mean = property(lambda self: self.loc)
+    mode = property(lambda self: self.loc)
+
+    @lazy_property
+    def variance(self):
+        """The covariance's diagonal."""
+        value = self._unbroadcasted_cov_factor.pow(2).sum(-1) + self._unbroadcasted_cov_diag
+        return value.expand(self._batch_shape + self._event_shape)
+
+    def _expanded(self, matrix):
+        return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
+
+    @lazy_property
+    def scale_tril(self):
+        """The covariance's Cholesky factor."""
+        root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
+        scaled = self._unbroadcasted_cov_factor / root
+        inner = _with_identity(torch.matmul(scaled, scaled.mT))
+        return self._expanded(root * torch.linalg.cholesky(inner))
+
+    @lazy_property
+    def covariance_matrix(self):
+        """W W^T + diag(d)."""
+        factor = self._unbroadcasted_cov_factor
+        product = torch.matmul(factor, factor.mT)
+        return self._expanded(product + torch.diag_embed(self._unbroadcasted_cov_diag))
+
+    @lazy_property
+    def precision_matrix(self):
+        """The covariance's inverse."""
+        diagonal = self._unbroadcasted_cov_diag
+        scaled = self._unbroadcasted_cov_factor.mT / diagonal.unsqueeze(-2)
+        solved = torch.linalg.solve_triangular(self._capacitance_tril, scaled, upper=False)
+        return self._expanded(torch.diag_embed(diagonal.reciprocal()) - solved.mT @ solved)
+
+    def rsample(self, sample_shape=torch.Size()):
+        shape = self._extended_shape(sample_shape)
+        options = self.loc.dtype, self.loc.device
+        along = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], *options)
+        apart = _standard_normal(shape, *options)
+        moved = self.loc + _batch_mv(self._unbroadcasted_cov_factor, along)
+        return moved + self._unbroadcasted_cov_diag.sqrt() * apart
+
+    def _log_det(self):
+        diagonal = self._unbroadcasted_cov_diag.log().sum(-1)
+        return 2 * _log_diagonal(self._capacitance_tril) + diagonal
+
+    def _distance(self, offset):
+        diagonal = self._unbroadcasted_cov_diag
+        scaled = self._unbroadcasted_cov_factor.mT / diagonal.unsqueeze(-2)
+        taken = _squared_norm_after(self._capacitance_tril, _batch_mv(scaled, offset))
+        return (offset.pow(2) / diagonal).sum(-1) - taken
+
+    def log_prob(self, value):
+        self._checked(value)
+        distance = self._distance(value - self.loc)
+        return -0.5 * (self._event_shape[0] * _LOG_TAU + self._log_det() + distance)
+
+    def entropy(self):
+        value = 0.5 * (self._event_shape[0] * (1.0 + _LOG_TAU) + self._log_det())
+        return value.expand(self._batch_shape) if self._batch_shape else value
+
+
+class LKJCholesky(Distribution):
+    """Cholesky factors of random correlation matrices.
+
+    Source: Lewandowski, Kurowicka and Joe, "Generating random correlation matrices based on
+    vines and extended onion method", section 3.
+    """
+
+    arg_constraints = {"concentration": constraints.positive}
+    support = constraints.corr_cholesky
+
+    def __init__(self, dim, concentration=1.0, validate_args=None):
+        if dim < 2:
+            raise ValueError(
+                f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}."
+            )
+        self.dim = dim
+        (self.concentration,) = broadcast_all(concentration)
+        options = {"dtype": self.concentration.dtype, "device": self.concentration.device}
+        offset = torch.arange(dim - 1, **options)
+        offset = torch.cat([offset.new_zeros((1,)), offset])
+        marginal = self.concentration + 0.5 * (dim - 2)
+        self._beta = Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset)
+        shape = self.concentration.size()
+        super().__init__(shape, torch.Size((dim, dim)), validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        new = self._get_checked_instance(LKJCholesky, _instance)
+        batch_shape = torch.Size(batch_shape)
+        new.dim = self.dim
+        new.concentration = self.concentration.expand(batch_shape)
+        new._beta = self._beta.expand((*batch_shape, self.dim))
+        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    def sample(self, sample_shape=torch.Size()):
+        # Rows: a direction on the sphere, a squared length from the beta, the rest on the diagonal.
+        y = self._beta.sample(sample_shape).unsqueeze(-1)
+        shape = self._extended_shape(sample_shape)
+        normal = torch.randn(shape, dtype=y.dtype, device=y.device).tril(-1)
+        direction = normal / normal.norm(dim=-1, keepdim=True)
+        direction[..., 0, :].fill_(0.0)
+        rows = torch.sqrt(y) * direction
+        rest = (1 - torch.sum(rows**2, dim=-1)).clamp(min=torch.finfo(rows.dtype).tiny).sqrt()
+        return rows + torch.diag_embed(rest)
+
+    def log_prob(self, value):
+        self._checked(value)
+        diagonal = value.diagonal(dim1=-1, dim2=-2)[..., 1:]
+        order = torch.arange(2, self.dim + 1, device=self.concentration.device)
+        order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order
+        less = self.dim - 1
+        alpha = self.concentration + 0.5 * less
+        norm = 0.5 * less * math.log(math.pi) + torch.mvlgamma(alpha - 0.5, less)
+        norm = norm - torch.lgamma(alpha) * less
+        return torch.sum(order * diagonal.log(), dim=-1) - norm
