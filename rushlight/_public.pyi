@@ -1,6 +1,7 @@
 """The names of torch: written by tools/stubs.py from the op table."""
 
 from ._C import *
+from . import __config__ as __config__
 from . import accelerator as accelerator
 from . import amp as amp
 from . import autograd as autograd
@@ -13,6 +14,8 @@ from . import distributions as distributions
 from . import fft as fft
 from . import func as func
 from . import functional as functional
+from . import futures as futures
+from . import hub as hub
 from . import jit as jit
 from . import linalg as linalg
 from . import mps as mps

@@ -7,7 +7,7 @@ import inspect
 
 from autograd.programs import Show
 
-FILES = ["amp", "checkpointing", "families", "foreach", "trees"]
+FILES = ["amp", "checkpointing", "families", "foreach", "futures", "trees"]
 
 
 def programs(module) -> dict:

@@ -1,0 +1,148 @@
+"""Encoded summary values: scalars, histograms, images, texts, hyperparameters."""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+
+import rushlight as torch
+
+from ._event_file import double, doubles, integer, nested, single
+
+__all__ = ["histogram", "hparams", "image", "scalar", "text"]
+
+
+def _value(tag: str, content: bytes, metadata: bytes = b"") -> bytes:
+    body = nested(1, tag) + (nested(9, metadata) if metadata else b"")
+    return nested(1, body + content)
+
+
+def _plugin(name: str, content: bytes = b"") -> bytes:
+    """The metadata that tells TensorBoard which of its parts shows the value."""
+    return nested(1, nested(1, name) + (nested(2, content) if content else b""))
+
+
+def number(value) -> float:
+    """A number, tensor or array of one element as a float."""
+    if hasattr(value, "item"):
+        if getattr(value, "size", 1) != 1 and getattr(value, "numel", lambda: 2)() != 1:
+            raise AssertionError("scalar should be 0D")
+        value = value.item()
+    return float(value)
+
+
+def scalar(tag: str, value, new_style: bool = False, double_precision: bool = False) -> bytes:
+    """A number over steps."""
+    value = number(value)
+    if not new_style:
+        return _value(tag, single(2, value))
+    kind = (2, "<d") if double_precision else (1, "<f")
+    tensor = integer(1, kind[0]) + nested(2, b"") + nested(4, struct.pack(kind[1], value))
+    return _value(tag, nested(8, tensor), _plugin("scalars"))
+
+
+def _bins(values, bins):
+    values = torch.as_tensor(values).detach().double().flatten()
+    if values.numel() == 0:
+        raise ValueError("The input has no element.")
+    if not isinstance(bins, int):
+        bins = 64
+    low, high = values.min().item(), values.max().item()
+    if not (math.isfinite(low) and math.isfinite(high)):
+        values = values[torch.isfinite(values)]
+        low, high = (values.min().item(), values.max().item()) if values.numel() else (0.0, 0.0)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    places = ((values - low) * (bins / (high - low))).long().clamp(0, bins - 1)
+    counts = torch.bincount(places, minlength=bins).double().tolist()
+    edges = [low + (high - low) * (i + 1) / bins for i in range(bins)]
+    return values, counts, edges
+
+
+def histogram(tag: str, values, bins="tensorflow", max_bins=None) -> bytes:
+    """The distribution of values, in bins of equal width."""
+    values, counts, edges = _bins(values, bins)
+    extremes = (values.min().item(), values.max().item()) if values.numel() else (0.0, 0.0)
+    body = b"".join(double(i + 1, x) for i, x in enumerate(extremes))
+    body += double(3, values.numel()) + double(4, values.sum().item())
+    body += double(5, (values * values).sum().item()) + doubles(6, edges) + doubles(7, counts)
+    return _value(tag, nested(5, body))
+
+
+def _png(pixels, height: int, width: int, channels: int) -> bytes:
+    """Pixels, row by row, as a PNG file."""
+    kind = {1: 0, 3: 2, 4: 6}[channels]
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        body = name + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+    step = width * channels
+    rows = b"".join(b"\0" + pixels[i * step : (i + 1) * step] for i in range(height))
+    header = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(rows))
+        + chunk(b"IEND", b"")
+    )
+
+
+def image(tag: str, tensor, rescale=1, dataformats: str = "NCHW") -> bytes:
+    """A picture, or several beside each other; floats are 0 to 1, bytes 0 to 255."""
+    tensor = torch.as_tensor(tensor).detach()
+    dataformats = dataformats.upper()
+    if tensor.dim() != len(dataformats):
+        raise AssertionError(
+            f"size of input tensor and input format are different. "
+            f"tensor shape: {tuple(tensor.shape)}, input_format: {dataformats}"
+        )
+    order = [dataformats.index(letter) for letter in "NHWC" if letter in dataformats]
+    tensor = tensor.permute(order)
+    if "C" not in dataformats:
+        tensor = tensor.unsqueeze(-1)
+    if "N" in dataformats:
+        tensor = torch.cat(tuple(tensor.unbind(0)), 1)
+    scale = 1 if tensor.dtype == torch.uint8 else 255 * rescale
+    pixels = (tensor.float() * scale).clamp(0, 255).to(torch.uint8).contiguous()
+    height, width, channels = pixels.shape
+    data = _png(bytes(pixels.flatten().tolist()), height, width, channels)
+    fields = integer(1, height) + integer(2, width) + integer(3, channels) + nested(4, data)
+    return _value(tag, nested(4, fields))
+
+
+def text(tag: str, content: str) -> bytes:
+    """A text, which TensorBoard reads as Markdown."""
+    shape = nested(2, nested(2, integer(1, 1)))
+    tensor = integer(1, 7) + shape + nested(8, content)
+    return _value(f"{tag}/text_summary", nested(8, tensor), _plugin("text", b"\x08\x00"))
+
+
+def _struct_value(value) -> bytes:
+    if isinstance(value, bool):
+        return integer(4, value)
+    if isinstance(value, str):
+        return nested(3, value)
+    return double(2, number(value))
+
+
+def hparams(hparam_dict: dict, metric_dict: dict) -> tuple:
+    """Three values: the experiment, the start of a session with its settings, and its end."""
+    for given, name in ((hparam_dict, "hparam_dict"), (metric_dict, "metric_dict")):
+        if not isinstance(given, dict):
+            raise TypeError(f"parameter: {name} should be a dictionary, nothing logged.")
+    kinds = {bool: 2, str: 1}
+    infos, settings = b"", b""
+    for key, value in hparam_dict.items():
+        infos += nested(4, nested(1, key) + integer(4, kinds.get(type(value), 3)))
+        settings += nested(1, nested(1, key) + nested(2, _struct_value(value)))
+    metrics = b"".join(nested(5, nested(1, nested(2, key))) for key in metric_dict)
+    parts = (
+        ("experiment", nested(2, infos + metrics)),
+        ("session_start_info", nested(3, settings)),
+        ("session_end_info", nested(4, integer(1, 1))),
+    )
+    return tuple(
+        _value(f"_hparams_/{name}", b"", _plugin("hparams", body)) for name, body in parts
+    )
