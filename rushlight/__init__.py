@@ -116,6 +116,7 @@ from .autograd.grad_mode import (
 )
 from .functional import (
     broadcast_shapes,
+    cdist,
     compile,
     get_device,
     is_complex,

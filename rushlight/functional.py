@@ -161,3 +161,21 @@ def compile(
     if not callable(model):
         raise RuntimeError("torch.compile expects a function or a module")
     return model
+
+
+_CDIST_MODES = {
+    "use_mm_for_euclid_dist_if_necessary": None,
+    "use_mm_for_euclid_dist": 1,
+    "donot_use_mm_for_euclid_dist": 2,
+}
+
+
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """The p-norm distances of all rows of ``x1`` (..., P, M) to all of ``x2`` (..., R, M).
+
+    ``compute_mode`` says whether the Euclidean distance goes by a product of matrices: quicker for
+    many rows, but less exact for near ones. By default it does from 26 rows on.
+    """
+    if compute_mode not in _CDIST_MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    return _C._ops.cdist(x1, x2, p, _CDIST_MODES[compute_mode])

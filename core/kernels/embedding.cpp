@@ -2,6 +2,8 @@
 #include "kernels/embedding.h"
 
 #include <algorithm>
+#include <cmath>
+#include <complex>
 #include <cstring>
 #include <vector>
 
@@ -108,6 +110,45 @@ int64_t max_bag(const Bags& b, const T* table, const Index* index, int64_t k, T*
     ++size;
   }
   return size;
+}
+
+// The p-norm of a row, rounded to the precision that the table has.
+template <class T> double row_norm(const T* row, int64_t dim, double p) {
+  const auto size_of = [&](int64_t i) {
+    if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>)
+      return double(std::abs(row[i]));
+    else return std::abs(double(widen(row[i])));
+  };
+  double sum = p < 0 && std::isinf(p) ? HUGE_VAL : 0;
+  for (int64_t i = 0; i < dim; ++i) {
+    const double v = size_of(i);
+    if (p == 2) sum += v * v;
+    else if (p == 1) sum += v;
+    else if (p == 0) sum += v != 0;
+    else if (std::isinf(p)) sum = p > 0 ? std::fmax(sum, v) : std::fmin(sum, v);
+    else sum += std::pow(v, p);
+  }
+  const double norm = p == 2 ? std::sqrt(sum) : p == 0 || p == 1 || std::isinf(p)
+                             ? sum : std::pow(sum, 1 / p);
+  if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::complex<double>>) {
+    return norm;
+  } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+    T rounded;
+    narrow(float(norm), rounded);
+    return double(widen(rounded));
+  } else {
+    return double(float(norm));
+  }
+}
+
+template <class T> void scale_row(T* row, int64_t dim, double scale) {
+  if constexpr (std::is_same_v<T, std::complex<float>>) {
+    for (int64_t i = 0; i < dim; ++i) row[i] *= float(scale);
+  } else if constexpr (std::is_same_v<T, std::complex<double>>) {
+    for (int64_t i = 0; i < dim; ++i) row[i] *= scale;
+  } else {
+    for (int64_t i = 0; i < dim; ++i) narrow(widen(row[i]) * ComputeOf<T>(scale), row[i]);
+  }
 }
 
 }  // namespace
@@ -220,6 +261,27 @@ void embedding_bag_weights_backward(const Bags& b, const void* grad, const void*
       }
     });
   });
+}
+
+void embedding_renorm(DType t, void* table, int64_t rows, int64_t dim, const Indices& index,
+                      double max_norm, double norm_type) {
+  std::vector<int64_t> at = as_int64(index);
+  for (int64_t& i : at) i += i < 0 ? rows : 0;
+  std::sort(at.begin(), at.end());
+  at.erase(std::unique(at.begin(), at.end()), at.end());
+  const auto scale_rows = [&](auto* p) {
+    using T = pointee<decltype(p)>;
+    parallel_for(0, int64_t(at.size()), grain_of(dim), [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        T* const row = static_cast<T*>(table) + at[size_t(k)] * dim;
+        const double norm = row_norm(row, dim, norm_type);
+        if (norm > max_norm) scale_row(row, dim, max_norm / (norm + 1e-7));
+      }
+    });
+  };
+  if (t == DType::ComplexFloat) scale_rows(static_cast<std::complex<float>*>(nullptr));
+  else if (t == DType::ComplexDouble) scale_rows(static_cast<std::complex<double>*>(nullptr));
+  else dispatch_floating(t, scale_rows);
 }
 
 }  // namespace rl::kernels

@@ -26,6 +26,11 @@ void embedding(const void* table, int64_t row_bytes, const Indices& index, void*
 void embedding_backward(DType t, const void* grad, const Indices& index, int64_t rows, int64_t dim,
                         int64_t padding_idx, bool scale_by_freq, void* dtable);
 
+// Scales down the rows that indices (from the end where negative) name, each once, to max_norm where
+// their norm is larger. Floats and complex numbers.
+void embedding_renorm(DType t, void* table, int64_t rows, int64_t dim, const Indices& index,
+                      double max_norm, double norm_type);
+
 enum class BagMode : int { Sum = 0, Mean = 1, Max = 2 };  // PyTorch's numbers
 
 // Bag b holds the indices from offsets[b] to offsets[b + 1]; the last one ends at `count`.

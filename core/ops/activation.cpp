@@ -95,7 +95,7 @@ const auto relu6 = define<Tensor(Tensor)>("relu6(Tensor self) -> Tensor")
     return hardtanh_backward(grad, self, Scalar(0), Scalar(6));
   });
 
-const auto leaky_relu = define<Tensor(Tensor, Scalar)>(
+const Op<Tensor(Tensor, Scalar)> leaky_relu = define<Tensor(Tensor, Scalar)>(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor")
   .doc(R"(
     Multiplies negative elements by `negative_slope`.

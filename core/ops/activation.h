@@ -4,7 +4,9 @@
 
 namespace rl::ops {
 
+// activation.cpp
 extern const Op<Tensor(Tensor)> relu;
+extern const Op<Tensor(Tensor, Scalar)> leaky_relu;
 
 // activation_backward.cpp
 extern const Op<Tensor(Tensor, Tensor, Scalar)> threshold_backward, leaky_relu_backward,

@@ -2,9 +2,10 @@
 #include <algorithm>
 
 #include "kernels/loss.h"
-#include "ops/ops.h"
+#include "ops/norm_gradients.h"
 
 namespace rl::ops {
+
 namespace {
 
 using kernels::Reduction;
@@ -74,7 +75,7 @@ const Op<Tensor(Tensor, Tensor, double, double, bool)> pairwise_distance =
   .doc("The p-norm of the difference of vectors along the last dimension, `eps` added to each part.")
   .composite([](const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
     const int64_t last = std::max(x1.dim(), x2.dim()) - 1;
-    return vector_norm(x1 - x2 + Scalar(eps), Scalar(p), Ints(&last, 1), keepdim);
+    return norm_over(x1 - x2 + Scalar(eps), Scalar(p), Ints(&last, 1), keepdim);
   });
 
 const auto triplet_margin_loss =

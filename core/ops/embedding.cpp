@@ -23,6 +23,12 @@ kernels::Indices index_list(const Tensor& dense_indices) {
   return {dense_indices.dtype(), dense_indices.data(), dense_indices.numel()};
 }
 
+Tensor to_long(const Tensor& indices) {
+  const Tensor wide = empty(indices.sizes(), DType::Int64);
+  copy_data(wide, indices);
+  return wide;
+}
+
 void check_range(const kernels::Indices& index, int64_t rows) {
   check(kernels::first_bad_index(index, rows) < 0, ErrorKind::Index, "index out of range in self");
 }
@@ -84,6 +90,35 @@ const Op<Tensor(Tensor, Tensor, int64_t, int64_t, bool)> embedding_dense_backwar
     const Tensor table = clone(grad);
     zero_(select(table, 0, padding));
     return embedding(table, indices);
+  });
+
+const auto embedding_renorm_ = define<Tensor(Tensor, Tensor, double, double)>(
+    "embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) "
+    "-> Tensor(a!)")
+  .doc("Scales down, in place, the rows that `indices` name to the norm `max_norm`.")
+  .node("EmbeddingRenormBackward0")
+  .infer([](Infer&, const Tensor& self, const Tensor& indices, double, double) {
+    check(self.dim() == 2, "Expected 2-dimensional tensor, but got ", self.dim(), "-dimensional "
+          "tensor for argument #1 'self' (while checking arguments for embedding_renorm_)");
+    check_indices(indices, "indices", 2, "embedding_renorm_");
+    check(self.is_floating() || self.is_complex(), "norm(): input dtype should be either floating "
+          "point or complex. Got ", type_name_of(self.dtype()), " instead.");
+    refuse_internal_overlap(self);
+  })
+  .effect([](const Tensor& self, const Tensor& indices, double max_norm, double norm_type) {
+    const Tensor index = to_long(indices), table = dense(self);
+    const int64_t rows = table->sizes[0];
+    for (int64_t i = 0; i < index.numel(); ++i) {
+      const int64_t at = index.ptr<int64_t>()[i];
+      check(at >= -rows && at < rows, ErrorKind::Index, "select(): index ", at, " out of range for "
+            "tensor of size ", self.sizes(), " at dimension 0");
+    }
+    kernels::embedding_renorm(table.dtype(), table.data(), rows, table->sizes[1],
+                              index_list(index), max_norm, norm_type);
+    if (!table.same(self)) copy_data(self, table);
+  })
+  .grad("self", "grad", [](const Tensor&) -> Tensor {
+    fail(ErrorKind::NotImplemented, "the derivative for 'embedding_renorm' is not implemented.");
   });
 
 // ---- Bags

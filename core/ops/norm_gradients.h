@@ -1,8 +1,11 @@
-// Second derivatives that all normalisations share.
+// Norms by another node's name, and second derivatives that all normalisations share.
 #pragma once
 #include "ops/ops.h"
 
 namespace rl::ops {
+
+// norms.cpp
+extern const Op<Tensor(Tensor, std::optional<Scalar>, Ints, bool)> norm_over;
 
 struct SecondGradients { Tensor grad, input, weight; };
 

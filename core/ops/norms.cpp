@@ -1,6 +1,7 @@
 // Norms, distances and the logarithm of a sum of exponentials.
 #include <cmath>
 
+#include "ops/norm_gradients.h"
 #include "ops/elementwise.h"
 #include "ops/promotion.h"
 #include "ops/reduce.h"
@@ -145,6 +146,26 @@ const Op<Tensor(Tensor, Scalar, MaybeDims, bool, MaybeDType)> vector_norm =
            MaybeDims dim, bool keepdim) {
     return norm_backward(grad, self, ord.to_double(), result, reduced_mask(dim, self.dim()),
                          keepdim);
+  });
+
+// torch.norm of numbers over dimensions, as pairwise_distance calls it: another node's name.
+const Op<Tensor(Tensor, std::optional<Scalar>, Ints, bool)> norm_over =
+    define<Tensor(Tensor, std::optional<Scalar>, Ints, bool)>(
+    "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor")
+  .doc("The p-norm over the dimensions named.")
+  .node("NormBackward1")
+  .forms(Hidden)
+  .infer([](Infer& r, const Tensor& self, std::optional<Scalar> p, Ints dim, bool keepdim) {
+    infer_vector_norm(r, self, p.value_or(2).to_double(), dim, keepdim, {});
+  })
+  .kernel([](Tensor& result, const Tensor& self, std::optional<Scalar> p, Ints dim, bool) {
+    norm_into(result, self, p.value_or(2).to_double(), reduced_mask(dim, self.dim()));
+  })
+  .grad("self", "grad, self, p, dim, keepdim, result",
+        [](const Tensor& grad, const Tensor& self, std::optional<Scalar> p, Ints dim, bool keepdim,
+           const Tensor& result) {
+    return norm_backward(grad, self, p.value_or(2).to_double(), result,
+                         reduced_mask(dim, self.dim()), keepdim);
   });
 
 namespace {

@@ -6,6 +6,7 @@
 #include "ops/activation.h"
 #include "ops/attention.h"
 #include "ops/dense.h"
+#include "ops/gates_gradients.h"
 
 namespace rl::ops {
 namespace {
@@ -59,7 +60,11 @@ const auto lstm_gates_backward = define<Two(Tensor, Tensor, Tensor, Tensor, Tens
                                 active.data(), cell.data(), next_cell.data(), grad_gates.data(),
                                 grad_in.data(), rows, n);
   })
-  .no_derivative("second derivatives of fused recurrent layers are not implemented");
+  .grad("grad_hidden, grad_cell, cell, gates",
+        "grad.grad_gates, grad.grad_cell_in, grad_hidden, grad_cell, gates, cell", [](const Tensor& v, const Tensor& w, const Tensor& grad_hidden, const Tensor& grad_cell,
+           const Tensor& gates, const Tensor& cell) {
+    return lstm_second(v, w, grad_hidden, grad_cell, gates, cell);
+  });
 
 const auto lstm_gates = define<Two(Tensor, Tensor)>(
     "_lstm_gates(Tensor gates, Tensor cell) -> (Tensor hidden, Tensor next_cell, "
@@ -86,13 +91,14 @@ const auto lstm_gates = define<Two(Tensor, Tensor)>(
     return lstm_gates_backward(grad_hidden, grad_cell, active, cell, next_cell, gates);
   });
 
-const auto gru_gates_backward = define<Three(Tensor, Tensor, Tensor)>(
-    "_gru_gates_backward(Tensor grad_next, Tensor active, Tensor hidden) "
-    "-> (Tensor grad_input_gates, Tensor grad_hidden_gates, Tensor grad_hidden)")
+const auto gru_gates_backward = define<Three(Tensor, Tensor, Tensor, Tensor, Tensor)>(
+    "_gru_gates_backward(Tensor grad_next, Tensor active, Tensor hidden, Tensor input_gates, "
+    "Tensor hidden_gates) -> (Tensor grad_input_gates, Tensor grad_hidden_gates, Tensor grad_hidden)")
   .doc("The gradients of a GRU's gates and hidden state.")
   .forms(Hidden)
   .dense()
-  .infer([](Infer& r, const Tensor&, const Tensor&, const Tensor& hidden) {
+  .infer([](Infer& r, const Tensor&, const Tensor&, const Tensor& hidden, const Tensor&,
+            const Tensor&) {
     Dims sizes(hidden.sizes());
     sizes.back() *= 3;
     r.result(sizes, hidden.dtype(), hidden.device());
@@ -100,13 +106,19 @@ const auto gru_gates_backward = define<Three(Tensor, Tensor, Tensor)>(
     r.result(hidden.sizes(), hidden.dtype(), hidden.device());
   })
   .kernel([](Tensor& grad_input, Tensor& grad_gates, Tensor& grad_hidden, const Tensor& grad,
-             const Tensor& active, const Tensor& hidden) {
+             const Tensor& active, const Tensor& hidden, const Tensor&, const Tensor&) {
     const int64_t n = hidden->sizes[hidden.dim() - 1];
     kernels::gru_cell_backward(hidden.dtype(), grad.data(), active.data(), hidden.data(),
                                grad_input.data(), grad_gates.data(), grad_hidden.data(),
                                hidden.numel() / std::max<int64_t>(n, 1), n);
   })
-  .no_derivative("second derivatives of fused recurrent layers are not implemented");
+  .grad("grad_next, input_gates, hidden_gates, hidden",
+        "grad.grad_input_gates, grad.grad_hidden_gates, grad.grad_hidden, grad_next, input_gates, "
+        "hidden_gates, hidden",
+        [](const Tensor& u, const Tensor& v, const Tensor& w, const Tensor& grad,
+           const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hidden) {
+    return gru_second(u, v, w, grad, input_gates, hidden_gates, hidden);
+  });
 
 const auto gru_gates = define<Tensor(Tensor, Tensor, Tensor)>(
     "_gru_gates(Tensor input_gates, Tensor hidden_gates, Tensor hidden) "
@@ -130,9 +142,10 @@ const auto gru_gates = define<Tensor(Tensor, Tensor, Tensor)>(
     kernels::gru_cell(hidden.dtype(), input_gates.data(), hidden_gates.data(), hidden.data(),
                       room.data(), next.data(), hidden.numel() / std::max<int64_t>(n, 1), n);
   })
-  .grad("input_gates, hidden_gates, hidden", "grad.next, active, hidden",
-        [](const Tensor& grad, const Tensor& active, const Tensor& hidden) {
-    return gru_gates_backward(grad, active, hidden);
+  .grad("input_gates, hidden_gates, hidden", "grad.next, active, hidden, input_gates, hidden_gates",
+        [](const Tensor& grad, const Tensor& active, const Tensor& hidden,
+           const Tensor& input_gates, const Tensor& hidden_gates) {
+    return gru_gates_backward(grad, active, hidden, input_gates, hidden_gates);
   });
 
 namespace {
