@@ -56,11 +56,11 @@ const auto bilinear = define<Tensor(Tensor, Tensor, Tensor, Tensor)>(
       sizes.push_back(input1->sizes[d]);
     }
     sizes.push_back(outputs);
-    const Tensor a = reshape(input1, Dims{rows, left}), b = reshape(input2, Dims{rows, right, 1});
-    // The first input takes all the matrices in one product, then each row its second input.
-    const Tensor forms = reshape(permute(weight, Dims{1, 0, 2}), Dims{left, outputs * right});
-    const Tensor halves = reshape(matmul(a, forms), Dims{rows, outputs, right});
-    const Tensor made = view(reshape(bmm(halves, b), Dims{rows, outputs}), Ints(sizes));
+    const Tensor a = reshape(input1, Dims{rows, left, 1}), b = reshape(input2, Dims{rows, right});
+    // The second input takes all the matrices in one product, then each row its first input.
+    const Tensor forms = transpose(reshape(weight, Dims{outputs * left, right}), 0, 1);
+    const Tensor halves = reshape(matmul(b, forms), Dims{rows, outputs, left});
+    const Tensor made = view(reshape(bmm(halves, a), Dims{rows, outputs}), Ints(sizes));
     return bias ? made + bias : made;
   });
 

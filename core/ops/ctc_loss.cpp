@@ -2,7 +2,6 @@
 #include "kernels/ctc.h"
 
 #include "ops/dense.h"
-#include "ops/dispatch.h"
 #include "ops/random.h"
 
 namespace rl::ops {
@@ -155,6 +154,16 @@ const auto ctc_loss_forward = define<Two(Tensor, Tensor, Ints, Ints, int64_t, bo
 
 namespace {
 
+// Lengths in meta tensors cannot be read: PyTorch's words for it.
+void refuse_meta_lengths(const Tensor& log_probs) {
+  check(!log_probs.is_meta(), ErrorKind::NotImplemented, "aten::_ctc_loss.Tensor: attempted to run "
+        "this operator with Meta tensors, but there was no fake impl or Meta kernel registered. You "
+        "may have run into this message while using an operator with PT2 compilation APIs "
+        "(torch.compile/torch.export); in order to use this operator with those APIs you'll need "
+        "to add a fake impl. Please see the following for next steps:  "
+        "https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html");
+}
+
 std::vector<int64_t> lengths_of(const Tensor& t, const char* name) {
   check(is_integral(t.dtype()), name, " must be integral");
   const Tensor wide = contiguous(to_dtype(t, DType::Int64), Format());
@@ -169,7 +178,7 @@ const auto ctc_loss_forward_tensor = define<Two(Tensor, Tensor, Tensor, Tensor, 
     "Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)")
   .composite([](const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                 const Tensor& target_lengths, int64_t blank, bool zero_infinity) {
-    refuse_meta("_ctc_loss.Tensor", log_probs);
+    refuse_meta_lengths(log_probs);
     return ctc_loss_forward(log_probs, targets, lengths_of(input_lengths, "input_lengths"),
                             lengths_of(target_lengths, "target_lengths"), blank, zero_infinity);
   });
@@ -214,7 +223,7 @@ const auto ctc_loss_tensor =
   .composite([](const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                 const Tensor& target_lengths, int64_t blank, int64_t reduction,
                 bool zero_infinity) {
-    refuse_meta("_ctc_loss.Tensor", log_probs);
+    refuse_meta_lengths(log_probs);
     return ctc_loss(log_probs, targets, lengths_of(input_lengths, "input_lengths"),
                     lengths_of(target_lengths, "target_lengths"), blank, reduction, zero_infinity);
   });

@@ -103,7 +103,6 @@ const auto embedding_renorm_ = define<Tensor(Tensor, Tensor, double, double)>(
     check_indices(indices, "indices", 2, "embedding_renorm_");
     check(self.is_floating() || self.is_complex(), "norm(): input dtype should be either floating "
           "point or complex. Got ", type_name_of(self.dtype()), " instead.");
-    refuse_internal_overlap(self);
   })
   .effect([](const Tensor& self, const Tensor& indices, double max_norm, double norm_type) {
     const Tensor index = to_long(indices), table = dense(self);

@@ -89,7 +89,7 @@ const auto rrelu_with_noise = define<RreluWithNoise>(
   .infer([](Infer& r, const Tensor& self, const Tensor& noise, const Scalar&, const Scalar&,
             bool training, Generator*) {
     check_rrelu(self, noise, training);
-    r.like(self);
+    r.result(self.sizes(), self.dtype(), self.device());
   })
   .kernel([](Tensor& result, const Tensor& self, const Tensor& noise, const Scalar& lower,
              const Scalar& upper, bool training, Generator* g) {

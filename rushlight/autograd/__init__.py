@@ -271,8 +271,11 @@ def __getattr__(name):
     from importlib import import_module
 
     if name in _HOME:
-        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        home = import_module(f"{__name__}.{_HOME[name]}")
+        value = getattr(home, name)
         globals()[name] = value
+        if _HOME.get(_HOME[name]) == _HOME[name]:  # the import put the module at its own name
+            globals()[_HOME[name]] = getattr(home, _HOME[name])
         return value
     if name in _SUBMODULES:
         return import_module(f"{__name__}.{name}")
