@@ -399,9 +399,8 @@ constexpr int kKeywords = METH_VARARGS | METH_KEYWORDS;
 }  // namespace
 
 void replace_data(const Tensor& t, const Tensor& data) {
-  check(!is_complex(t.dtype()) == !is_complex(data.dtype()) || !requires_grad(t),
-        "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
-        "incompatible tensor type.");
+  check(!requires_grad(t) || is_differentiable(data.dtype()), "data set to a tensor that requires "
+        "gradients must be floating point or complex dtype");
   data->storage->keep();
   Storage::release(t->storage);
   t->storage = data->storage;

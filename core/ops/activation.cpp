@@ -299,7 +299,14 @@ const auto log_sigmoid = define<Tensor(Tensor)>("log_sigmoid(Tensor self) -> Ten
   )")
   .forms(NN | Out)
   .exact_out()
-  .pointwise(kernels::log_sigmoid, Promote::None)
+  .infer([](Infer& r, const Tensor& self) {
+    check(self.is_floating() || self.is_meta(), ErrorKind::NotImplemented, "\"log_sigmoid_cpu\" not "
+          "implemented for '", type_name_of(self.dtype()), "'");
+    r.result(self.sizes(), self.dtype(), self.device());
+  })
+  .kernel([](Tensor& result, const Tensor& self) {
+    run_kernel(kernels::log_sigmoid, result, self.dtype(), {Arg(self)});
+  })
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
     return log_sigmoid_backward(grad, self);
   });
@@ -332,9 +339,8 @@ const auto glu = define<Tensor(Tensor, int64_t)>("glu(Tensor self, int dim=-1) -
           self.size(d));
     check(self.is_floating(), ErrorKind::NotImplemented, "\"glu_cpu\" not implemented for '",
           type_name_of(self.dtype()), "'");
-    Dims sizes(self.sizes());
-    sizes[size_t(d)] /= 2;
-    r.result(sizes, self.dtype(), self.device());
+    NoGrad quiet;
+    r.like(slice(detached(self), d, int64_t(0), self.size(d) / 2, int64_t(1)));
   })
   .kernel([](Tensor& result, const Tensor& self, int64_t dim) {
     const Halves h = halves_of(detached(self), wrap_dim(dim, self.dim()));

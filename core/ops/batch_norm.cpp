@@ -204,9 +204,7 @@ const Op<Tensor(Tensor, Tensor, Tensor, Tensor, Tensor, bool, double, double, bo
   .composite([](const Tensor& input, const Tensor& weight, const Tensor& bias,
                 const Tensor& running_mean, const Tensor& running_var, bool training,
                 double momentum, double eps, bool) -> Tensor {
-    check(input.dim() >= 2, ErrorKind::Index, "Dimension out of range (expected to be in range of [",
-          -input.dim(), ", ", input.dim() - 1, "], but got 1)");
-    const int64_t channels = input->sizes[1];
+    const int64_t channels = input.dim() >= 2 ? input->sizes[1] : 0;
     check(training || (running_mean && running_var), running_mean
           ? "running_var must be defined in evaluation mode"
           : "running_mean must be defined in evaluation mode");
@@ -214,6 +212,8 @@ const Op<Tensor(Tensor, Tensor, Tensor, Tensor, Tensor, bool, double, double, bo
     check_parameter(running_var, "running_var", channels);
     check_parameter(weight, "weight", channels);
     check_parameter(bias, "bias", channels);
+    check(input.dim() >= 2, ErrorKind::Index, "Dimension out of range (expected to be in range of [",
+          -input.dim(), ", ", input.dim() - 1, "], but got 1)");
     return std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, training,
                                          momentum, eps));
   });

@@ -9,6 +9,7 @@ namespace {
 using kernels::ClassLoss;
 using kernels::Reduction;
 using Two = std::pair<Tensor, Tensor>;
+using Three = std::tuple<Tensor, Tensor, Tensor>;
 
 // Scores [batch, classes, area] and targets [batch, area]; a 1-d input is one row.
 ClassLoss class_loss(const Tensor& self, const Tensor& target, const Tensor& weight,
@@ -290,13 +291,32 @@ const auto cross_entropy_backward =
     return made;
   });
 
-// log_softmax and nll_loss in one pass; what a gradient needs are the log-probabilities.
+namespace {
+
+// The gradient of the logits, from that of the loss and, in double backward, of log_probs.
+Tensor logits_gradient(const Tensor& grad, const Tensor& grad_log_probs, const Tensor& log_probs,
+                       const Tensor& target, const Tensor& weight, int64_t reduction,
+                       int64_t ignore, const Tensor& total) {
+  Tensor made;
+  if (grad)
+    made = cross_entropy_backward(grad, log_probs, target, weight, reduction, ignore, total);
+  if (!grad_log_probs) return made;
+  const int64_t dim = class_dim(log_probs);
+  const Tensor more = grad_log_probs - exp(log_probs) * sum_dim(grad_log_probs, Ints(&dim, 1), true);
+  return made ? made + more : more;
+}
+
+}  // namespace
+
+// log_softmax and nll_loss in one pass; what a gradient needs are the log-probabilities. They are a
+// result, so that the gradient's own gradient finds its way through them.
 #define RL_CROSS_ENTROPY(NAME, TEXT, NODE)                                                       \
-  const auto NAME = define<Tensor(Tensor, Tensor, Tensor, int64_t, int64_t)>(                    \
+  const auto NAME = define<Three(Tensor, Tensor, Tensor, int64_t, int64_t)>(                     \
       TEXT "(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) "      \
-      "-> (Tensor output, saved Tensor total_weight, saved Tensor log_probs)")                   \
+      "-> (Tensor output, Tensor total_weight, Tensor log_probs)")                               \
     .doc("Cross entropy of logits against class indices; " NODE " in PyTorch.")                  \
     .node(NODE)                                                                                  \
+    .nondiff("total_weight")                                                                     \
     .forms(Hidden)                                                                               \
     .infer([](Infer& r, const Tensor& self, const Tensor& target, const Tensor& weight,          \
               int64_t reduction, int64_t) {                                                      \
@@ -307,10 +327,13 @@ const auto cross_entropy_backward =
       cross_entropy_kernel(output, total, log_probs, self, target, weight, reduction, ignore);   \
     })                                                                                           \
     .grad("self",                                                                                \
-          "grad.output, log_probs, target, weight, reduction, ignore_index, total_weight",       \
-          [](const Tensor& grad, const Tensor& log_probs, const Tensor& target,                  \
-             const Tensor& weight, int64_t reduction, int64_t ignore, const Tensor& total) {     \
-      return cross_entropy_backward(grad, log_probs, target, weight, reduction, ignore, total);  \
+          "grad.output, grad.log_probs, log_probs, target, weight, reduction, ignore_index, "    \
+          "total_weight",                                                                        \
+          [](const Tensor& grad, const Tensor& grad_log_probs, const Tensor& log_probs,          \
+             const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore,      \
+             const Tensor& total) {                                                              \
+      return logits_gradient(grad, grad_log_probs, log_probs, target, weight, reduction, ignore, \
+                             total);                                                             \
     })
 RL_CROSS_ENTROPY(cross_entropy_rows, "_cross_entropy_rows", "NllLossBackward0");
 RL_CROSS_ENTROPY(cross_entropy_areas, "_cross_entropy_areas", "NllLoss2DBackward0");
@@ -324,7 +347,7 @@ Tensor cross_entropy_indices(const Tensor& self, const Tensor& target, const Ten
         ErrorKind::Value, "Expected input batch_size (", self->sizes[0],
         ") to match target batch_size (", target.dim() ? target->sizes[0] : 0, ").");
   if (self.dim() <= 2)
-    return cross_entropy_rows(self, target, weight, reduction, ignore);
+    return std::get<0>(cross_entropy_rows(self, target, weight, reduction, ignore));
   if (self.dim() == 4) {
     check_areas(self, target, weight);
   } else {
@@ -333,8 +356,23 @@ Tensor cross_entropy_indices(const Tensor& self, const Tensor& target, const Ten
     check(target.sizes() == Ints(expected), "Expected target size ", expected, ", got ",
           target.sizes());
   }
-  return cross_entropy_areas(self, target, weight, reduction, ignore);
+  return std::get<0>(cross_entropy_areas(self, target, weight, reduction, ignore));
 }
+
+// A division by a count has a node's name of its own.
+extern const Op<Tensor(Tensor, Scalar)> over_number;
+const Op<Tensor(Tensor, Scalar)> over_number = define<Tensor(Tensor, Scalar)>(
+    "_div_number(Tensor self, Scalar other) -> Tensor")
+  .doc("A tensor over a number.")
+  .node("DivBackward1")
+  .forms(Hidden)
+  .produce([](const Tensor& self, const Scalar& other) {
+    NoGrad quiet;
+    return detached(self) / other;
+  })
+  .grad("self", "grad, other", [](const Tensor& grad, const Scalar& other) {
+    return over_number(grad, other);
+  });
 
 // A weight per class, laid along the classes of the input.
 Tensor along_classes(const Tensor& weight, const Tensor& input) {
@@ -359,7 +397,7 @@ Tensor cross_entropy_probabilities(const Tensor& self, const Tensor& target, con
   if (Reduction(reduction) == Reduction::None) return -sum_dim(product, Ints(&dim, 1), false);
   const Tensor total = -sum(product);
   if (Reduction(reduction) == Reduction::Sum) return total;
-  return total / Scalar(double(self.numel()) / double(std::max<int64_t>(classes, 1)));
+  return over_number(total, Scalar(double(self.numel()) / double(std::max<int64_t>(classes, 1))));
 }
 
 // (1 - e) nll + e / C * (minus the sum of log-probabilities), over the targets that count.
@@ -375,7 +413,6 @@ Tensor cross_entropy_smoothed(const Tensor& self, const Tensor& target, const Te
   Tensor smooth = nll_loss_nd(sums, target, Tensor(), weighted ? int64_t(Reduction::Sum) : reduction,
                               ignore);
   if (weighted) {
-    NoGrad quiet;
     const Tensor ones = expand(full({1}, -1, self.dtype(), self.device()), scores.sizes());
     smooth = smooth / nll_loss_nd(ones, target, detached(weight), int64_t(Reduction::Sum), ignore);
   }

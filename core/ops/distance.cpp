@@ -173,8 +173,7 @@ const auto one_hot = define<Tensor(Tensor, int64_t)>(
   .produce([](const Tensor& self, int64_t num_classes) {
     check(self.dtype() == DType::Int64,
           "one_hot is only applicable to index tensor of type LongTensor.");
-    check(!self.is_meta() || num_classes >= 0, "Can not infer total number of classes from meta "
-          "tensor.");
+    check(!self.is_meta() || num_classes >= 0, "Tensor.item() cannot be called on meta tensors");
     check(self.numel() || num_classes > 0, num_classes == 0
           ? "Class values must be smaller than num_classes."
           : "Can not infer total number of classes from empty tensor.");

@@ -2,6 +2,7 @@
 #include "kernels/embedding.h"
 
 #include "ops/dense.h"
+#include "ops/refusals.h"
 
 namespace rl::ops {
 namespace {
@@ -51,6 +52,7 @@ const Op<Tensor(Tensor, Tensor, int64_t, bool, bool)> embedding =
   .forms(Function | Out)
   .infer([](Infer& r, const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
     check(weight.dim() == 2, "'weight' must be 2-D");
+    refuse_complex_gradient("embedding", weight);
     check_indices(indices, "indices", 1, "embedding");
     Dims sizes(indices.sizes());
     sizes.push_back(weight->sizes[1]);
@@ -185,6 +187,9 @@ const auto embedding_bag_op =
             int64_t mode, bool, const Tensor& sample_weights, bool include_last, int64_t) {
     check_indices(indices, "indices", 1, "embedding_bag");
     check_indices(offsets, "offsets", 1, "embedding_bag");
+    check(weight.is_floating() || weight.is_meta(), "Expected tensor for argument #1 'weight' to "
+          "have one of the following scalar types: Half, BFloat16, Float, Double; but got CPU",
+          type_name_of(weight.dtype()), "Type instead (while checking arguments for embedding_bag)");
     check(weight.dim() == 2, "weight has to be a 2D Tensor, but got Tensor of dimension ",
           weight.dim());
     check(!sample_weights || mode == 0, "embedding_bag: per_sample_weights was not None. "
@@ -207,7 +212,7 @@ const auto embedding_bag_op =
     const int64_t* starts = call.bags.offsets;
     check(offsets.numel() == 0 || starts[0] == 0, "offsets[0] has to be 0, i.e., the first "
           "sequence in the mini-batch has to start from position 0. However, got ",
-          offsets.numel() ? starts[0] : 0);
+          offsets.numel() ? starts[0] : 0, "\n[ ", tensor_type(offsets.dtype()), "{} ]");
     check(offsets.numel() == 0 || starts[offsets.numel() - 1] <= indices.numel(),
           "offsets[-1] can not be greater than input's length ", indices.numel(),
           " but got offsets[-1] of ", offsets.numel() ? starts[offsets.numel() - 1] : 0);

@@ -259,6 +259,12 @@ const auto rms_norm_backward = define<Pair(Tensor, Tensor, Ints, Tensor, Tensor,
     return Three(for_grad, for_input, for_weight);
   });
 
+namespace {
+
+constexpr double kSmallDouble = 0x1p-52, kSmallFloat = 0x1p-23;  // the dtypes' epsilons
+
+}  // namespace
+
 const auto fused_rms_norm = define<Pair(Tensor, Ints, Tensor, std::optional<double>)>(
     "_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) "
     "-> (Tensor output, Tensor rstd)")
@@ -274,8 +280,7 @@ const auto fused_rms_norm = define<Pair(Tensor, Ints, Tensor, std::optional<doub
              std::optional<double> eps) {
     const Rows s(input, shape);
     const Tensor x = dense(input), gamma = dense(weight);
-    const double least = input.dtype() == DType::Double ? 2.220446049250313e-16
-                                                        : 1.1920928955078125e-07;
+    const double least = input.dtype() == DType::Double ? kSmallDouble : kSmallFloat;
     kernels::rms_norm(x.dtype(), parameter_dtype(input, weight, Tensor()), x.data(), data_or_null(gamma),
                       output.data(), rstd.data(), s.rows, s.n, eps.value_or(least));
   })
@@ -284,6 +289,21 @@ const auto fused_rms_norm = define<Pair(Tensor, Ints, Tensor, std::optional<doub
            const Tensor& weight, Needs needs) {
     return rms_norm_backward(grad, input, shape, rstd, weight, int64_t(needs.mask));
   });
+
+namespace {
+
+// Complex rows are divided by the root of their mean square itself, no magnitudes taken.
+Tensor complex_rms_norm(const Tensor& input, Ints shape, const Tensor& weight,
+                        std::optional<double> eps) {
+  Dims dims;
+  for (size_t d = 0; d < shape.size(); ++d) dims.push_back(-int64_t(shape.size() - d));
+  const double least = input.dtype() == DType::ComplexDouble ? kSmallDouble : kSmallFloat;
+  const Tensor mean_square = mean_dim(pow_number(input, Scalar(2)), Ints(dims), true);
+  const Tensor made = input * rsqrt(mean_square + Scalar(eps.value_or(least)));
+  return weight ? made * weight : made;
+}
+
+}  // namespace
 
 const auto rms_norm = define<Tensor(Tensor, Ints, Tensor, std::optional<double>)>(
     "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor")
@@ -297,6 +317,7 @@ const auto rms_norm = define<Tensor(Tensor, Ints, Tensor, std::optional<double>)
   .composite([](const Tensor& input, Ints shape, const Tensor& weight,
                 std::optional<double> eps) -> Tensor {
     check_shapes(input, shape, weight, Tensor(), true);
+    if (input.is_complex()) return complex_rms_norm(input, shape, weight, eps);
     check(input.is_floating() || input.is_meta(), ErrorKind::NotImplemented,
           "\"rms_norm\" not implemented for '", type_name_of(input.dtype()), "'");
     if (weight && weight.dtype() != input.dtype() &&

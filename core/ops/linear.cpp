@@ -398,6 +398,7 @@ const Op<Tensor(Tensor, Tensor, Tensor)> linear = define<Tensor(Tensor, Tensor, 
     tensor([[2., 2., 2.]])
   )")
   .forms(NN | Out)
+  .exact_out()
   .autocast(Autocast::Lower)
   .composite([](const Tensor& input, const Tensor& weight, const Tensor& bias) -> Tensor {
     check(weight.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ",

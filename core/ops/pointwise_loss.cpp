@@ -2,6 +2,8 @@
 #include "kernels/loss.h"
 #include "kernels/pointwise_table.h"
 #include "ops/ops.h"
+#include "ops/promotion.h"
+#include "ops/refusals.h"
 
 namespace rl::ops {
 namespace {
@@ -339,8 +341,12 @@ const auto soft_margin_loss = define<Tensor(Tensor, Tensor, int64_t)>(
   .forms(NN | Out)
   .autocast(Autocast::Float)
   .produce([](const Tensor& self, const Tensor& target, int64_t reduction) {
+    refuse_gradient("soft_margin_loss", "target", target);
     NoGrad quiet;
-    return reduced(log1p(exp(-target * self)), reduction);
+    const Tensor loss = reduced(log1p(exp(-target * self)), reduction);
+    check(can_cast(loss.dtype(), self.dtype()), "result type ", type_name_of(loss.dtype()),
+          " can't be cast to the desired output type ", type_name_of(self.dtype()));
+    return to_dtype(loss, self.dtype());
   })
   .grad("self", "grad, self, target, reduction",
         [](const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction) {
@@ -373,10 +379,13 @@ const auto kl_div = define<Tensor(Tensor, Tensor, int64_t, bool)>(
   .doc("Kullback-Leibler divergence of log-probabilities from a target.")
   .autocast(Autocast::Float)
   .composite([](const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
-    check(!self.is_complex() && !target.is_complex(),
-          "kl_div: Complex inputs are not supported.");
-    const Tensor loss = log_target ? exp(target) * (target - self)
-                                   : Tensor(kl_elements(self, target));
+    check(!self.is_complex() && !target.is_complex(), "kl_div: Complex inputs not supported.");
+    check(self.is_floating() && target.is_floating(), "kl_div: Integral inputs not supported.");
+    if (log_target) return reduced(exp(target) * (target - self), reduction);
+    // Halves are rounded after each step, as PyTorch does.
+    const bool whole = compute_of(self.dtype()) == self.dtype() && self.dtype() == target.dtype();
+    const Tensor loss = whole ? Tensor(kl_elements(self, target))
+                              : xlogy(target, target) - target * self;
     return reduced(loss, reduction);
   });
 
@@ -388,7 +397,9 @@ const auto hinge_embedding_loss = define<Tensor(Tensor, Tensor, double, int64_t)
   .composite([](const Tensor& self, const Tensor& target, double margin, int64_t reduction) {
     const Tensor zero = full({}, 0, self.dtype(), self.device());
     const Tensor one = full({}, 1, target.dtype(), target.device());
-    const Tensor hinge = clamp_min(-self + Scalar(margin), Scalar(0));
+    // The margin is a number of the input's type: whole for whole ones.
+    const Scalar bound = is_differentiable(self.dtype()) ? Scalar(margin) : Scalar(int64_t(margin));
+    const Tensor hinge = clamp_min(full({}, bound, self.dtype(), self.device()) - self, Scalar(0));
     return reduced(where(ne(target, one), hinge, zero) + where(ne(target, -one), self, zero),
                    reduction);
   });

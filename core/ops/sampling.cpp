@@ -4,6 +4,7 @@
 #include "ops/ops.h"
 #include "ops/promotion.h"
 #include "ops/random.h"
+#include "ops/refusals.h"
 
 namespace rl::ops {
 namespace {
@@ -429,13 +430,14 @@ const auto feature_alpha_dropout_ = define<Tensor(Tensor, double, bool)>(
   .composite([](const Tensor& x, double p, bool train) { return drop(x, p, train, true, true, true); });
 
 const auto native_dropout = define<std::pair<Tensor, Tensor>(Tensor, double, std::optional<bool>)>(
-    "native_dropout(Tensor input, float p, bool? train) -> (Tensor result0, Tensor result1)")
+    "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)")
   .doc("dropout that also returns the mask of what was kept.")
   .forms(Function)
   .nondiff("result1")
   .infer([](Infer& r, const Tensor& input, double, std::optional<bool> train) {
     check(!train.value_or(true) || is_differentiable(input.dtype()), "result type Float can't be cast "
           "to the desired output type ", type_name_of(input.dtype()));
+    refuse_complex_gradient("native_dropout", input);
     r.like(input);
     r.result(input.sizes(), DType::Bool, input.device());
   })
@@ -451,7 +453,7 @@ const auto native_dropout = define<std::pair<Tensor, Tensor>(Tensor, double, std
     mul.in_place(result, mask);
     mul.in_place(result, Scalar(p == 1 ? 0.0 : 1 / (1 - p)));
   })
-  .grad("input", "grad.result0, result1, p, train",
+  .grad("input", "grad.result, result1, p, train",
         [](const Tensor& grad, const Tensor& mask, double p, std::optional<bool> train) {
     const double scale = !train.value_or(false) ? 1.0 : p == 1 ? 0.0 : 1 / (1 - p);
     return grad * mask * Scalar(scale);

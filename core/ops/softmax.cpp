@@ -2,6 +2,7 @@
 #include "kernels/softmax.h"
 
 #include "ops/dense.h"
+#include "ops/refusals.h"
 #include "tensor/iterator.h"
 
 namespace rl::ops {
@@ -55,6 +56,7 @@ const Forward softmax_op = define<Tensor(Tensor, int64_t, bool)>(
   .infer([](Infer& r, const Tensor& self, int64_t dim, bool half_to_float) {
     check(!half_to_float, "softmax with half to float conversion is not supported on CPU");
     check_softmax(self, dim, "softmax");
+    refuse_complex_gradient("_softmax", self);
     r.result(self.sizes(), self.dtype(), self.device());
   })
   .kernel([](Tensor& result, const Tensor& self, int64_t dim, bool) {
@@ -80,6 +82,7 @@ const Forward log_softmax_op = define<Tensor(Tensor, int64_t, bool)>(
   .infer([](Infer& r, const Tensor& self, int64_t dim, bool half_to_float) {
     check(!half_to_float, "softmax with half to float conversion is not supported on CPU");
     check_softmax(self, dim, "log_softmax");
+    refuse_complex_gradient("_log_softmax", self);
     r.result(self.sizes(), self.dtype(), self.device());
   })
   .kernel([](Tensor& result, const Tensor& self, int64_t dim, bool) {
@@ -166,6 +169,7 @@ const Op<Tensor(Tensor, int64_t, MaybeDType)> softmax = define<Tensor(Tensor, in
     tensor([0.5000, 0.5000])
   )")
   .forms(Function | Method | Out)
+  .exact_out()
   .composite([](const Tensor& self, int64_t dim, MaybeDType dtype) {
     return softmax_op(as_dtype(self, dtype), dim, false);
   });
@@ -180,6 +184,7 @@ const Op<Tensor(Tensor, int64_t, MaybeDType)> log_softmax =
     tensor([-0.6931, -0.6931])
   )")
   .forms(Function | Method | Out)
+  .exact_out()
   .composite([](const Tensor& self, int64_t dim, MaybeDType dtype) {
     return log_softmax_op(as_dtype(self, dtype), dim, false);
   });

@@ -8,11 +8,14 @@ from rushlight import _C
 _nn = _C._nn
 
 
-def threshold(input, threshold, value, inplace=False):
+def _threshold(input, threshold, value, inplace=False):
     """``x`` where ``x > threshold``, else ``value``."""
     if inplace:
         return torch.threshold_(input, threshold, value)
     return torch.threshold(input, threshold, value)
+
+
+threshold = _threshold
 
 
 def relu(input, inplace=False):

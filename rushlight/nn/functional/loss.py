@@ -63,7 +63,7 @@ def mse_loss(
     expanded = _same_size(input, target)
     if weight is None:
         return _nn.mse_loss(*expanded, _Reduction.get_enum(reduction))
-    return _weighted(_nn.mse_loss(*expanded, 0), weight, input, reduction)
+    return _weighted(torch.pow(expanded[0] - expanded[1], 2), weight, input, reduction)
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
