@@ -33,8 +33,25 @@ Dims sizes_of(PyObject* o) {
   return sizes;
 }
 
+// numpy's scalars keep their own dtype; Undefined for anything else.
+DType dtype_of_numpy_scalar(PyObject* o) {
+  const std::string_view kind(Py_TYPE(o)->tp_name);
+  if (kind.substr(0, 6) != "numpy.") return DType::Undefined;
+  static constexpr std::pair<std::string_view, DType> kinds[] = {
+      {"float64", DType::Double}, {"float32", DType::Float}, {"float16", DType::Half},
+      {"int64", DType::Int64}, {"int32", DType::Int32}, {"int16", DType::Int16},
+      {"int8", DType::Int8}, {"uint8", DType::UInt8}, {"bool", DType::Bool},
+      {"bool_", DType::Bool}, {"complex64", DType::ComplexFloat},
+      {"complex128", DType::ComplexDouble}};
+  for (const auto& [name, dtype] : kinds)
+    if (kind.substr(6) == name) return dtype;
+  return DType::Undefined;
+}
+
 DType dtype_of_item(PyObject* o) {
   if (is_tensor(o)) return tensor_of(o).dtype();
+  if (PyFloat_CheckExact(o)) return default_dtype();
+  if (const DType t = dtype_of_numpy_scalar(o); t != DType::Undefined) return t;
   if (PyFloat_Check(o)) return default_dtype();
   if (PyBool_Check(o)) return DType::Bool;
   if (PyLong_Check(o)) return DType::Int64;
@@ -52,15 +69,7 @@ DType dtype_of_item(PyObject* o) {
     return t;
   }
   Scalar s;
-  if (read_scalar(o, s)) {
-    // numpy's scalars keep their own precision
-    const char* name = Py_TYPE(o)->tp_name;
-    const std::string_view kind(name);
-    if (kind == "numpy.float32") return DType::Float;
-    if (kind == "numpy.float64") return DType::Double;
-    if (kind == "numpy.float16") return DType::Half;
-    return s.is_float() ? DType::Double : s.dtype();
-  }
+  if (read_scalar(o, s)) return s.is_float() ? DType::Double : s.dtype();
   if (PyUnicode_Check(o)) fail(ErrorKind::Type, "new(): invalid data type 'str'");
   fail(ErrorKind::Runtime, "Could not infer dtype of ", Py_TYPE(o)->tp_name);
 }

@@ -2,6 +2,7 @@
 #include "kernels/softmax.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/parallel.h"
 #include "kernels/levels/softmax.h"
@@ -89,6 +90,28 @@ void run(const Choice<ComputeOf<T>>& f, const void* a, const void* b, void* y, i
   gathered<T>(f, pa, pb, py, outer, n, inner);
 }
 
+// Halves by rows: PyTorch rounds the sum and its logarithm to the dtype. The largest of a row of
+// log-probabilities tells the logarithm of the sum.
+template <class T> void log_softmax_halves(const T* x, T* y, int64_t count, int64_t n) {
+  const auto& loops = softmax_loops<float>();
+  parallel_for(0, count, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+    RowIn<T> in(n);
+    RowOut<T> out(n);
+    for (int64_t r = begin; r < end; ++r) {
+      float* const row = out.target(y + r * n);
+      loops.log_softmax(in(x + r * n, n), row, n);
+      float most = row[0];
+      for (int64_t j = 1; j < n; ++j) most = row[j] > most ? row[j] : most;
+      T sum, logarithm;
+      narrow(std::exp(-most), sum);
+      narrow(std::log(widen(sum)), logarithm);
+      const float more = -most - widen(logarithm);
+      for (int64_t j = 0; j < n; ++j) row[j] += more;
+      out.commit(y + r * n, n);
+    }
+  });
+}
+
 }  // namespace
 
 void softmax(DType t, const void* x, void* y, int64_t outer, int64_t n, int64_t inner) {
@@ -104,6 +127,10 @@ void log_softmax(DType t, const void* x, void* y, int64_t outer, int64_t n, int6
   dispatch_floating(t, [&](auto* p) {
     using T = pointee<decltype(p)>;
     const auto& loops = softmax_loops<ComputeOf<T>>();
+    if constexpr (!std::is_same_v<T, ComputeOf<T>>) {
+      if (inner == 1 && n > 0)
+        return log_softmax_halves(static_cast<const T*>(x), static_cast<T*>(y), outer, n);
+    }
     run<T>({loops.log_softmax, nullptr, loops.log_softmax_columns, nullptr}, x, nullptr, y, outer,
            n, inner);
   });

@@ -46,7 +46,7 @@ struct Sizes {
   int64_t group() const { return heads / key_heads; }
 };
 
-const char* head_of(const Tensor& t, int64_t b, int64_t h) {
+char* head_of(const Tensor& t, int64_t b, int64_t h) {
   return t.data() + (b * t->strides[0] + h * t->strides[1]) * t.element_size();
 }
 
@@ -123,8 +123,8 @@ void attend(const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v
       p.m = rows, p.n = s.value_features, p.k = s.keys;
       p.a = scores.data(), p.a_row = s.keys;
       p.b = head_of(v, b, h / s.group()), p.b_row = v->strides[2], p.b_col = v->strides[3];
-      p.c = out.ptr<T>() + (head * s.queries + first) * s.value_features;
-      p.c_row = s.value_features;
+      p.c = head_of(out, b, h) + first * out->strides[2] * int64_t(sizeof(T));
+      p.c_row = out->strides[2];
       kernels::gemm(DTypeOf<T>::value, p);
     }
   });
@@ -138,7 +138,7 @@ void attend_back_block(T* P, T* dS, int64_t first, int64_t rows, int64_t b, int6
                        double scale) {
   const auto& [dq, dk, dv] = out;
   const DType type = DTypeOf<T>::value;
-  const int64_t kh = h / s.group(), key_head = b * s.key_heads + kh, head = b * s.heads + h;
+  const int64_t kh = h / s.group();
   probabilities(P, first, rows, b, h, s, q, k, mask, causal, scale);
   const char* g = head_of(grad, b, h) + first * grad->strides[2] * int64_t(sizeof(T));
   const char* query = head_of(q, b, h) + first * q->strides[2] * int64_t(sizeof(T));
@@ -146,8 +146,8 @@ void attend_back_block(T* P, T* dS, int64_t first, int64_t rows, int64_t b, int6
   values.m = s.keys, values.n = s.value_features, values.k = rows;
   values.a = P, values.a_row = 1, values.a_col = s.keys;
   values.b = g, values.b_row = grad->strides[2], values.b_col = grad->strides[3];
-  values.c = dv.template ptr<T>() + key_head * s.keys * s.value_features;
-  values.c_row = s.value_features, values.beta = fresh ? 0 : 1;
+  values.c = head_of(dv, b, kh);
+  values.c_row = dv->strides[2], values.beta = fresh ? 0 : 1;
   kernels::gemm(type, values);
   MatrixProduct scores;  // dP = dO V^T
   scores.m = rows, scores.n = s.keys, scores.k = s.value_features;
@@ -160,15 +160,15 @@ void attend_back_block(T* P, T* dS, int64_t first, int64_t rows, int64_t b, int6
   queries.m = rows, queries.n = s.features, queries.k = s.keys;
   queries.a = dS, queries.a_row = s.keys, queries.alpha = scale;
   queries.b = head_of(k, b, kh), queries.b_row = k->strides[2], queries.b_col = k->strides[3];
-  queries.c = dq.template ptr<T>() + (head * s.queries + first) * s.features;
-  queries.c_row = s.features;
+  queries.c = head_of(dq, b, h) + first * dq->strides[2] * int64_t(sizeof(T));
+  queries.c_row = dq->strides[2];
   kernels::gemm(type, queries);
   MatrixProduct keys;  // dK += scale dS^T Q
   keys.m = s.keys, keys.n = s.features, keys.k = rows, keys.alpha = scale;
   keys.a = dS, keys.a_row = 1, keys.a_col = s.keys;
   keys.b = query, keys.b_row = q->strides[2], keys.b_col = q->strides[3];
-  keys.c = dk.template ptr<T>() + key_head * s.keys * s.features;
-  keys.c_row = s.features, keys.beta = fresh ? 0 : 1;
+  keys.c = head_of(dk, b, kh);
+  keys.c_row = dk->strides[2], keys.beta = fresh ? 0 : 1;
   kernels::gemm(type, keys);
 }
 
@@ -201,7 +201,12 @@ const auto attention_backward =
                  "implemented")
   .infer([](Infer& r, const Tensor&, const Tensor& q, const Tensor& k, const Tensor& v,
             const Tensor&, bool, double) {
-    for (const Tensor* t : {&q, &k, &v}) r.result(t->sizes(), t->dtype(), t->device());
+    // PyTorch lays gradients out as (batch, length, heads, features).
+    for (const Tensor* t : {&q, &k, &v}) {
+      const int64_t heads = (*t)->sizes[1], length = (*t)->sizes[2], features = (*t)->sizes[3];
+      r.result(t->sizes(), Dims{length * heads * features, features, heads * features, 1},
+               t->dtype(), t->device());
+    }
   })
   .kernel([](Tensor& dq, Tensor& dk, Tensor& dv, const Tensor& grad, const Tensor& q,
              const Tensor& k, const Tensor& v, const Tensor& mask, bool causal, double scale) {
@@ -218,7 +223,12 @@ const auto attention = define<Tensor(Tensor, Tensor, Tensor, Tensor, bool, doubl
   .forms(Hidden)
   .infer([](Infer& r, const Tensor& q, const Tensor&, const Tensor& v, const Tensor&, bool,
             double) {
-    r.result({q->sizes[0], q->sizes[1], q->sizes[2], v->sizes[3]}, q.dtype(), q.device());
+    // The result lies as the queries do, so that heads next to features come back that way.
+    const Dims sizes{q->sizes[0], q->sizes[1], q->sizes[2], v->sizes[3]};
+    const Dims strides = dense_strides_like(q);
+    const bool alike = q.sizes() == Ints(sizes) && q->strides[3] == 1 && strides[3] == 1;
+    if (alike) r.result(sizes, strides, q.dtype(), q.device());
+    else r.result(sizes, q.dtype(), q.device());
   })
   .kernel([](Tensor& result, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
              bool causal, double scale) {

@@ -42,6 +42,29 @@ void check_mixed(const Tensor& input, std::initializer_list<const Tensor*> param
   }
 }
 
+// Channels last where the strides are in that order, be they dense or not; else contiguous.
+MemoryFormat suggested_format(const Tensor& t) {
+  if (t.dim() != 4 && t.dim() != 5) return MemoryFormat::Contiguous;
+  int64_t least = 0;
+  const auto steps = t->strides;
+  if (steps[1] == 0) return MemoryFormat::Contiguous;
+  for (int64_t i = 0; i < t.dim(); ++i) {
+    const int64_t d = i == 0 ? 1 : i == t.dim() - 1 ? 0 : t.dim() - i;
+    if (t->sizes[d] == 0 || steps[d] < least || (d == 0 && least == steps[1]))
+      return MemoryFormat::Contiguous;
+    least = steps[d] * std::max<int64_t>(t->sizes[d], 1);
+  }
+  return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+}
+
+// Inside kernels: statistics in the type that kernels compute in.
+Tensor widened(const Tensor& t, DType wide) {
+  if (!t || t.dtype() == wide) return t;
+  const Tensor made = empty(t.sizes(), wide);
+  copy_data(made, t);
+  return made;
+}
+
 // One value per channel, laid along dimension 1.
 Tensor along_channels(const Tensor& t, int64_t dim) {
   if (!t) return t;
@@ -95,9 +118,13 @@ const auto batch_norm_backward =
     if (mask & 4) db = empty({s.channels}, p);
     const Tensor plain = !dx || dx.is_contiguous() ? dx : empty(input.sizes(), input.dtype());
     const Tensor g = dense(grad), x = dense(input), gamma = dense(weight);
+    const DType wide = compute_of(input.dtype());
+    const Tensor rm = dense(running_mean), rv = dense(running_var);
+    const Tensor m = train ? widened(mean, wide) : Tensor();
+    const Tensor v = train ? widened(invstd, wide) : Tensor();
     kernels::batch_norm_backward(
-        x.dtype(), p, g.data(), x.data(), data_or_null(gamma), data_or_null(running_mean),
-        data_or_null(running_var), train ? mean.data() : nullptr, train ? invstd.data() : nullptr,
+        x.dtype(), p, g.data(), x.data(), data_or_null(gamma), data_or_null(rm), data_or_null(rv),
+        data_or_null(m), data_or_null(v),
         data_or_null(plain), data_or_null(dw), data_or_null(db), s.batch, s.channels, s.area,
         train, eps);
     if (dx && !dx.same(plain)) copy_data(dx, plain);
@@ -144,15 +171,17 @@ const auto native_batch_norm =
     "-> (Tensor, Tensor, Tensor)")
   .doc("Batch normalisation, with the statistics that its gradient needs.")
   .nondiff("result1").nondiff("result2")
-  .forms(Function)
+  .forms(Function | Out)
   .infer([](Infer& r, const Tensor& input, const Tensor& weight, const Tensor& bias,
             const Tensor& running_mean, const Tensor& running_var, bool training, double, double) {
     check(input.dim() >= 2, "batch_norm: expected an input of two dimensions or more");
     check_floating(input, "batch_norm");
     check_mixed(input, {&weight, &bias, &running_mean, &running_var});
-    const DType stats = compute_of(input.dtype());
+    const DType stats = is_half(input.dtype())
+                      ? parameter_dtype(input, {&weight, &bias, &running_mean}) : input.dtype();
     const Dims sizes{training ? input->sizes[1] : 0};
-    r.like(input);
+    r.result(input.sizes(), format_strides(input.sizes(), suggested_format(input)), input.dtype(),
+             input.device());
     r.result(sizes, stats, input.device());
     r.result(sizes, stats, input.device());
   })
@@ -165,9 +194,14 @@ const auto native_batch_norm =
     const Tensor y = output.is_contiguous() ? output : empty(output.sizes(), output.dtype());
     const DType p = parameter_dtype(input, {&weight, &bias, &running_mean});
     if (training) {
+      const DType wide = compute_of(input.dtype());
+      const bool direct = mean.dtype() == wide;
+      const Tensor m = direct ? mean : empty(mean.sizes(), wide);
+      const Tensor v = direct ? invstd : empty(invstd.sizes(), wide);
       kernels::batch_norm_train(x.dtype(), p, x.data(), data_or_null(gamma), data_or_null(beta),
-                                data_or_null(rm), data_or_null(rv), y.data(), mean.data(),
-                                invstd.data(), s.batch, s.channels, s.area, momentum, eps);
+                                data_or_null(rm), data_or_null(rv), y.data(), m.data(), v.data(),
+                                s.batch, s.channels, s.area, momentum, eps);
+      if (!direct) copy_data(mean, m), copy_data(invstd, v);
       for (const auto& [to, from] : {std::pair(running_mean, rm), std::pair(running_var, rv)}) {
         // As in PyTorch, the version stays: the gradient of the next batch saves them, too.
         if (to && !to.same(from)) copy_data(to, from);
@@ -311,15 +345,37 @@ const auto group_norm_backward =
                  per_channel(back(made.weight), input->sizes[1]));
   });
 
+namespace {
+
+// What comes to the input from its groups' means and inverse deviations.
+Tensor through_statistics(const Tensor& dmean, const Tensor& drstd, const Tensor& input,
+                          const Tensor& mean, const Tensor& rstd, int64_t groups) {
+  const int64_t n = input->sizes[0];
+  const Tensor x = grouped(input, n, groups);
+  const Scalar share(1.0 / double(std::max<int64_t>(1, x->sizes[2])));
+  Tensor made;
+  if (dmean) made = expand(unsqueeze(dmean * share, -1), x.sizes());
+  if (drstd) {
+    const Tensor slope = unsqueeze(-drstd * rstd * rstd * rstd * share, -1);
+    const Tensor more = slope * (x - unsqueeze(mean, -1));
+    made = made ? Tensor(made + more) : more;
+  }
+  return reshape(made, input.sizes());
+}
+
+}  // namespace
+
 const auto native_group_norm =
     define<Three(Tensor, Tensor, Tensor, int64_t, int64_t, int64_t, int64_t, double)>(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
     "int group, float eps) -> (Tensor, Tensor, Tensor)")
   .doc("Group normalisation, with the mean and the inverse deviation of each group.")
-  .nondiff("result1").nondiff("result2")
   .forms(Function)
   .infer([](Infer& r, const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n,
             int64_t, int64_t, int64_t groups, double) {
+    check(input.is_contiguous() || input.is_contiguous(suggested_format(input)),
+          "Expected X.is_contiguous(memory_format) to be true, but got false.  (Could this error "
+          "message be improved?  If so, please report an enhancement request to PyTorch.)");
     check_floating(input, "GroupNormKernelImpl");
     check_mixed(input, {&weight, &bias});
     const DType stats = parameter_dtype(input, {&weight, &bias});
@@ -340,10 +396,20 @@ const auto native_group_norm =
                         n, channels, area, groups, eps);
     if (!direct) copy_data(mean, m), copy_data(rstd, v);
   })
-  .grad("input, weight, bias", "grad.result, input, result1, result2, weight, group, needs",
-        [](const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd,
-           const Tensor& weight, int64_t groups, Needs needs) {
-    return group_norm_backward(grad, input, mean, rstd, weight, groups, int64_t(needs.mask));
+  .grad("input, weight, bias",
+        "grad.result, grad.result1, grad.result2, input, result1, result2, weight, group, needs",
+        [](const Tensor& grad, const Tensor& dmean, const Tensor& drstd, const Tensor& input,
+           const Tensor& mean, const Tensor& rstd, const Tensor& weight, int64_t groups,
+           Needs needs) {
+    Three made;
+    if (grad)
+      made = group_norm_backward(grad, input, mean, rstd, weight, groups, int64_t(needs.mask));
+    if (needs[0] && (dmean || drstd)) {
+      const Tensor more = through_statistics(dmean, drstd, input, mean, rstd, groups);
+      Tensor& dx = std::get<0>(made);
+      dx = dx ? Tensor(dx + more) : more;
+    }
+    return made;
   });
 
 const auto group_norm = define<Tensor(Tensor, int64_t, Tensor, Tensor, double, bool)>(

@@ -77,6 +77,7 @@ const auto native_layer_norm = define<Three(Tensor, Ints, Tensor, Tensor, double
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
     "float eps) -> (Tensor, Tensor, Tensor)")
   .doc("Layer normalisation, with the mean and the inverse deviation of each row.")
+  .nondiff("result1").nondiff("result2")
   .forms(Function)
   .infer([](Infer& r, const Tensor& input, Ints shape, const Tensor& weight, const Tensor& bias,
             double) {
@@ -102,27 +103,12 @@ const auto native_layer_norm = define<Three(Tensor, Ints, Tensor, Tensor, double
     if (!direct) copy_data(mean, m), copy_data(rstd, v);
   })
   .grad("input, weight, bias",
-        "grad.result, grad.result1, grad.result2, input, normalized_shape, result1, result2, weight, bias, needs",
-        [](const Tensor& grad, const Tensor& dmean, const Tensor& drstd, const Tensor& input,
-           Ints shape, const Tensor& mean, const Tensor& rstd, const Tensor& weight,
-           const Tensor& bias, Needs needs) {
-    Three made;
+        "grad.result, input, normalized_shape, result1, result2, weight, bias, needs",
+        [](const Tensor& grad, const Tensor& input, Ints shape, const Tensor& mean,
+           const Tensor& rstd, const Tensor& weight, const Tensor& bias, Needs needs) {
+    Three made;  // as in PyTorch, nothing comes through the mean and the deviation
     if (grad) made = native_layer_norm_backward(grad, input, shape, mean, rstd, weight, bias,
                                                 int64_t(needs.mask));
-    if (needs[0] && (dmean || drstd)) {
-      int64_t n = 1;
-      for (int64_t d : shape) n *= d;
-      Tensor dx = std::get<0>(made);
-      if (dmean) {
-        const Tensor g = expand(dmean * Scalar(1.0 / double(n)), input.sizes());
-        dx = dx ? Tensor(dx + g) : g;
-      }
-      if (drstd) {
-        const Tensor g = -drstd * rstd * rstd * rstd * (input - mean) * Scalar(1.0 / double(n));
-        dx = dx ? Tensor(dx + g) : g;
-      }
-      std::get<0>(made) = dx;
-    }
     return made;
   });
 

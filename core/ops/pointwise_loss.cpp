@@ -374,6 +374,16 @@ const auto kl_elements = define<Tensor(Tensor, Tensor)>(
 
 }  // namespace
 
+namespace {
+
+// x log(x), the logarithm rounded to the dtype; 0 at 0.
+Tensor rounded_xlogx(const Tensor& x) {
+  const Tensor zero = full({}, 0, x.dtype(), x.device());
+  return where(eq(x, zero), zero, x * log(x));
+}
+
+}  // namespace
+
 const auto kl_div = define<Tensor(Tensor, Tensor, int64_t, bool)>(
     "kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool log_target=False) -> Tensor")
   .doc("Kullback-Leibler divergence of log-probabilities from a target.")
@@ -385,7 +395,7 @@ const auto kl_div = define<Tensor(Tensor, Tensor, int64_t, bool)>(
     // Halves are rounded after each step, as PyTorch does.
     const bool whole = compute_of(self.dtype()) == self.dtype() && self.dtype() == target.dtype();
     const Tensor loss = whole ? Tensor(kl_elements(self, target))
-                              : xlogy(target, target) - target * self;
+                              : rounded_xlogx(target) - target * self;
     return reduced(loss, reduction);
   });
 
