@@ -42,6 +42,7 @@ from .amp.autocast_mode import autocast_increment_nesting as autocast_increment_
 from .functional import broadcast_shapes as broadcast_shapes
 from ._shapes import broadcast_tensors as broadcast_tensors
 from ._shapes import cartesian_prod as cartesian_prod
+from .functional import cdist as cdist
 from .amp.autocast_mode import clear_autocast_cache as clear_autocast_cache
 from ._shapes import combinations as combinations
 from .functional import compile as compile

@@ -43,7 +43,6 @@ const auto bilinear = define<Tensor(Tensor, Tensor, Tensor, Tensor)>(
     >>> torch.bilinear(torch.ones(1, 2), torch.ones(1, 3), torch.ones(1, 2, 3))
     tensor([[6.]])
   )")
-  .autocast(Autocast::Promote)
   .composite([](const Tensor& input1, const Tensor& input2, const Tensor& weight,
                 const Tensor& bias) {
     check_inputs(input1, input2, weight);

@@ -99,6 +99,7 @@ const auto multi_margin_loss =
     "Tensor? weight=None, int reduction=Mean) -> Tensor")
   .doc("Per row, the mean over classes of max(0, margin - x[target] + x[class]) ** p.")
   .forms(NN | Out)
+  .autocast(Autocast::Float)
   .exact_out()
   .infer([](Infer& r, const Tensor& self, const Tensor& target, const Scalar& p, const Scalar&,
             const Tensor& weight, int64_t reduction) {
@@ -192,6 +193,7 @@ const auto multilabel_margin_loss = define<Tensor(Tensor, Tensor, int64_t)>(
   .doc("Per row, the mean over classes of max(0, 1 - x[label] + x[other]), summed over the labels; "
        "-1 ends a row of labels.")
   .forms(NN | Out)
+  .autocast(Autocast::Float)
   .composite([](const Tensor& self, const Tensor& target, int64_t reduction) {
     return std::get<0>(multilabel_margin_loss_forward(self, target, reduction));
   });

@@ -195,6 +195,8 @@ const auto pdist_backward = define<Tensor(Tensor, Tensor, double, Tensor)>(
   .doc("The gradient of the distances between rows.")
   .forms(Hidden)
   .infer([](Infer& r, const Tensor& grad, const Tensor& self, double, const Tensor& pdist) {
+    check(self.is_contiguous(), "_pdist_backward requires self to be contiguous");
+    check(pdist.is_contiguous(), "_pdist_backward requires pdist to be contiguous");
     check(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");
     check(grad.dtype() == self.dtype() && pdist.dtype() == self.dtype(), "expected one dtype");
     check(grad.numel() == pairs_of(self) && pdist.numel() == pairs_of(self),
@@ -219,6 +221,7 @@ const auto pdist_forward = define<Tensor(Tensor, double)>(
   .node("PdistBackward0")
   .forms(Hidden)
   .infer([](Infer& r, const Tensor& self, double) {
+    check(self.is_contiguous(), "_pdist_forward requires contiguous input");
     check(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");
     if (!self.is_meta()) check_float("pdist", self);
     r.result({pairs_of(self)}, self.dtype(), self.device());
@@ -234,7 +237,6 @@ const auto pdist_forward = define<Tensor(Tensor, double)>(
 
 const auto pdist = define<Tensor(Tensor, double)>("pdist(Tensor self, float p=2) -> Tensor")
   .doc("The p-norm distances between the rows of a matrix, each pair once.")
-  .autocast(Autocast::Float)
   .composite([](const Tensor& self, double p) {
     check(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");
     check(self.is_floating(), "pdist only supports floating-point dtypes");

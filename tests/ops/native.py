@@ -92,6 +92,40 @@ aten("kl_div", call(B, UNIT, MEAN), call(B, C, SUM, log_target=True), dtypes=WID
 aten("margin_ranking_loss", call(t(3), t(3), t(values=[1, -1, 1], grad=False), 0.5, SUM))
 aten("poisson_nll_loss", call(B, UNIT, True, False, 1e-8, MEAN))
 aten("triplet_margin_loss", call(A, t(2, 3, 4), t(2, 3, 4), 2.0, 2, 1e-6, False, MEAN))
+TARGETS = i(2, 2, bound=3, low=1)
+SPEECH = t(5, 2, 3, low=-2, high=0)
+TENSORS = call(SPEECH, TARGETS, t(values=[5, 4], dtype="int64"), t(values=[2, 1], dtype="int64"))
+# PyTorch leaves log_alpha unwritten where a sequence ends early, and misreads strided targets.
+for name, LENGTHS in (("ctc_loss", ((5, 4), (2, 1))), ("_ctc_loss", ((5, 5), (2, 2)))):
+    aten(
+        name,
+        call(SPEECH, TARGETS, *LENGTHS),
+        call(SPEECH, t(values=[1, 2, 1, 2][: sum(LENGTHS[1])], dtype="int64"), *LENGTHS, 0),
+        call(SPEECH, t(2, 2, values=[0, 1, 1, 0], dtype="int64"), *LENGTHS, 2),
+        *([TENSORS] if name == "ctc_loss" else []),
+        fails=[
+            fail(SPEECH, TARGETS, *LENGTHS, 3),
+            fail(SPEECH, TARGETS, (5,), (2, 1)),
+            fail(SPEECH, TARGETS, (5, 6), (2, 1)),
+            fail(SPEECH, TARGETS, (5, -1), (2, 1)),
+            fail(SPEECH, TARGETS, (5, 5), (2, 3)),
+            fail(t(5, 3), TARGETS, *LENGTHS) if name == "_ctc_loss" else fail(t(3), TARGETS, *LENGTHS),
+        ],
+        dtypes=WIDE,
+        gradcheck=False,
+        layouts=False,
+        rtol={"float32": 1e-5},
+    )
+aten("multi_margin_loss_backward", call(t(), LOGITS, CLASSES, 1, 1.0, None, MEAN),
+     call(t(3), LOGITS, CLASSES, 2, 0.5, t(4, low=0, grad=False), NONE), dtypes=WIDE,
+     gradcheck=False, meta=False)  # fmt: skip
+LABELS = t(3, 4, values=[0, 2, -1, 1, 3, -1, 0, 0, -1, 0, 0, 0], dtype="int64")
+aten("multilabel_margin_loss_forward", call(LOGITS, LABELS, MEAN), call(LOGITS, LABELS, NONE),
+     fails=[fail(LOGITS, CLASSES, MEAN)], dtypes=WIDE)  # fmt: skip
+MARKS = t(3, 4, values=[1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0], grad=False)
+aten("multilabel_margin_loss_backward", call(t(), LOGITS, LABELS, MEAN, MARKS),
+     call(t(3), LOGITS, LABELS, NONE, MARKS), dtypes=WIDE, gradcheck=False,
+     meta=False)  # fmt: skip
 aten("index", call(A, [i(2, bound=2)]), call(A, [None, i(2, bound=3)]),
      fails=[fail(A, [t(values=[0, 9], dtype="int64")]),
             fail(t(2), [i(2, bound=2), i(2, bound=2)])])  # fmt: skip
@@ -122,6 +156,23 @@ for name in ("special_softmax", "special_log_softmax"):
     aten(name, call(B, 1), dtypes=WIDE)
 aten("special_logsumexp", call(B, (1,)), call(A, (0, 2), True), dtypes=WIDE)
 
+# Distances, and their gradients from the distances.
+FIRST, SECOND, FAR = t(3, 4), t(2, 4), t(3, 2, low=1, high=4, grad=False)
+aten("cdist", call(FIRST, SECOND), call(A, t(2, 5, 4), 1.0), call(t(30, 2), t(3, 2), 2.0),
+     call(FIRST, SECOND, 2.0, 1), fails=[fail(FIRST, SECOND, 2.0, 3)], dtypes=WIDE,
+     gradcheck=False, atol={"float32": 1e-5})  # fmt: skip
+aten("_cdist_forward", *[call(FIRST, SECOND, p, None) for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)],
+     dtypes=WIDE, gradcheck=False)  # fmt: skip
+aten("_cdist_backward", *[call(t(3, 2), FIRST, SECOND, p, FAR) for p in (0.0, 1.0, 1.5, 2.0, 3.0)],
+     dtypes=WIDE, gradcheck=False)  # fmt: skip
+aten("_euclidean_dist", call(FIRST, SECOND), call(A, t(2, 5, 4)), dtypes=WIDE,
+     atol={"float32": 1e-5})  # fmt: skip
+aten("_pdist_forward", *[call(FIRST, p) for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)], dtypes=WIDE,
+     gradcheck=False)  # fmt: skip
+aten("_pdist_backward",
+     *[call(t(3), FIRST, p, t(3, low=1, high=4, grad=False)) for p in (0.0, 1.0, 1.5, 2.0, 3.0)],
+     dtypes=WIDE, gradcheck=False)  # fmt: skip
+
 # Changes in place that are ops of their own.
 row("Tensor.fill_", [call(B, 2), call(B, t(grad=False)), call(t(0), 1)], [fail(B, C), fail(B, "a")])
 row("Tensor.square_", [call(t(3, 4, grad=False))], [fail()], grad=False)
@@ -135,6 +186,15 @@ for name in ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropo
              dtypes=WIDE, seed=3, gradcheck=False)  # fmt: skip
     aten(f"{name}_", call(A, 0.5, True), fails=[fail(A, 1.5, True)], dtypes=WIDE, seed=3,
          grad=False)  # fmt: skip
+PLAIN = t(3, 4, grad=False)
+aten("rrelu_", call(PLAIN, 0.1, 0.3, True), call(PLAIN), fails=[fail(PLAIN, 0.5, 0.1)],
+     dtypes=WIDE, seed=3, grad=False)  # fmt: skip
+for name in ("rrelu_with_noise", "rrelu_with_noise_"):
+    aten(name, call(PLAIN, t(3, 4, grad=False), 0.1, 0.3, True), call(PLAIN, t(3, 4, grad=False)),
+         fails=[fail(PLAIN, t(3, 3, grad=False), 0.1, 0.3, True)], dtypes=WIDE, seed=3,
+         grad=False)  # fmt: skip
+aten("rrelu_with_noise_backward", call(B, C, t(3, 4, grad=False), 0.1, 0.3, True, False),
+     call(B, C, t(3, 4, grad=False), 0.1, 0.3, False, False), dtypes=WIDE)  # fmt: skip
 aten("_standard_gamma", call(t(3, 4, low=0.5)), dtypes=WIDE, seed=5, gradcheck=False)
 
 # Recurrent layers.
@@ -197,7 +257,8 @@ RUN_BY = {
         "nn.functional.linear": "_linear_backward _linear_addmm _linear_mm _linear_view "
         "_linear_unsafe_view _linear_squeeze",
         "nn.functional.cross_entropy": "_cross_entropy_backward _cross_entropy_rows "
-        "_cross_entropy_areas",
+        "_cross_entropy_areas _div_number",
+        "nn.functional.pairwise_distance": "norm",
         "nn.functional.mse_loss": "_mse_elements _mse_loss_backward",
         "nn.functional.smooth_l1_loss": "_smooth_l1_loss_elements _smooth_l1_loss_backward",
         "nn.functional.huber_loss": "_huber_loss_elements _huber_loss_backward",
