@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "bind/module_state.h"
+#include "bind/origin.h"
 
 namespace rl::bind {
 
@@ -75,6 +76,7 @@ bool refuse_arguments(PyObject* self, PyObject* args, PyObject* kwargs) {
 }
 
 int init(PyObject* self, PyObject* args, PyObject* kwargs) {
+  origins_here(as_module(self)->origins, kModuleOrigins);
   adopt(Py_TYPE(self));
   as_module(self)->call = vectorcall;
   PyObject* value = nullptr;
@@ -283,6 +285,8 @@ void adopt(PyTypeObject* type) {
 }
 
 }  // namespace nn
+
+const uint64_t* module_origins(PyObject* module) { return nn::as_module(module)->origins; }
 
 int add_module_base(PyObject* c_module) {
   using namespace nn;

@@ -2,6 +2,8 @@
 #pragma once
 #include <Python.h>
 
+#include <cstdint>
+
 namespace rl::bind {
 
 // Told when a module's call begins and when it ends. `left` also runs when the call raised: the
@@ -15,6 +17,10 @@ struct ModuleObserver {
 extern const ModuleObserver* module_observer;
 
 extern PyTypeObject* module_base;
+
+// Where a module was made: the innermost user frames; 0 where there are fewer.
+constexpr int kModuleOrigins = 4;
+const uint64_t* module_origins(PyObject* module);
 
 inline bool is_module(PyObject* object) { return PyObject_TypeCheck(object, module_base); }
 

@@ -35,6 +35,7 @@ struct ModuleObject {
   uint64_t version;  // of `dict` when `entries` was filled
   Entries entries;
   RecentReads reads;
+  uint64_t origins[kModuleOrigins];
 };
 
 inline ModuleObject* as_module(PyObject* object) { return reinterpret_cast<ModuleObject*>(object); }

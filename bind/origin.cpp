@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bind/autograd.h"
+#include "bind/module.h"
 #include "bind/tensor.h"
 
 namespace rl::bind {
@@ -92,31 +93,38 @@ uint64_t pack(const Seen& s, int64_t instruction) {
 }  // namespace
 
 #if PY_VERSION_HEX < 0x030E0000
-uint64_t origin_here() noexcept {
-  PyThreadState* state = PyThreadState_Get();
-  for (RunningFrame* f = innermost(state); f; f = f->previous) {
+int origins_here(uint64_t* out, int most) noexcept {
+  int count = 0;
+  for (RunningFrame* f = innermost(PyThreadState_Get()); f && count < most; f = f->previous) {
     if (!PyCode_Check(f->code)) continue;
     const Seen& s = look_up(f->code);
     if (s.ours || !s.code) continue;
     const int64_t at = f->instruction - reinterpret_cast<_Py_CODEUNIT*>(f->code->co_code_adaptive);
-    if (at >= 0) return pack(s, at);      // less: a frame that has not begun
+    if (at >= 0) out[count++] = pack(s, at);    // less: a frame that has not begun
   }
-  return 0;
+  return count;
 }
 #else
-uint64_t origin_here() noexcept {
+int origins_here(uint64_t* out, int most) noexcept {
+  int count = 0;
   Owned frame = Owned::share(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
-  while (frame) {
+  while (frame && count < most) {
     auto* f = reinterpret_cast<PyFrameObject*>(frame.get());
     Owned code(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)));
     const Seen& s = look_up(reinterpret_cast<PyCodeObject*>(code.get()));
     const int at = PyFrame_GetLasti(f);
-    if (s.code && !s.ours && at >= 0) return pack(s, at / int(sizeof(_Py_CODEUNIT)));
+    if (s.code && !s.ours && at >= 0) out[count++] = pack(s, at / int(sizeof(_Py_CODEUNIT)));
     frame = Owned(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
   }
-  return 0;
+  return count;
 }
 #endif
+
+uint64_t origin_here() noexcept {
+  uint64_t origin = 0;
+  origins_here(&origin, 1);
+  return origin;
+}
 
 PyObject* origin_place(uint64_t origin) {
   const uint32_t number = uint32_t(origin >> 32), instruction = uint32_t(origin);
@@ -176,7 +184,22 @@ PyObject* place(PyObject*, PyObject* o) {
 
 PyObject* here(PyObject*, PyObject*) { return origin_place(origin_here()); }
 
+PyObject* built(PyObject*, PyObject* o) {
+  return guarded([&] {
+    check(is_module(o), ErrorKind::Type, "_built(): expected a module, not ", Py_TYPE(o)->tp_name);
+    const uint64_t* origins = module_origins(o);
+    Owned places(need(PyList_New(0)));
+    for (int i = 0; i < kModuleOrigins && origins[i]; ++i) {
+      Owned place(need(origin_place(origins[i])));
+      need(PyList_Append(places.get(), place.get()) == 0);
+    }
+    return places.leave();
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_built", built, METH_O,
+     "_built(module): the user's places that were running when it was made, innermost first."},
     {"_here", here, METH_NOARGS, "_here(): the place in the user's program that runs now, or None."},
     {"_place", place, METH_O, "_place(origin): the place that a recorded origin stands for."},
     {"_origin", origin, METH_O,

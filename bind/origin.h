@@ -9,6 +9,8 @@ namespace rl::bind {
 
 // The innermost running frame outside the package; 0 where there is none.
 uint64_t origin_here() noexcept;
+// The innermost such frames and those that called them, at most so many; how many there are.
+int origins_here(uint64_t* out, int most) noexcept;
 
 // To be called on every way into the core that makes tensors or nodes, before it does.
 inline void note_origin() noexcept { current_origin = origin_here(); }

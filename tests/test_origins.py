@@ -88,3 +88,19 @@ def test_what_has_no_origin_says_so():
             assert "expected a" in str(e)
         else:
             raise AssertionError(f"{f.__name__}(3) was accepted")
+
+
+def test_a_module_knows_where_it_was_built():
+    class Block(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.fc = nn.Linear(width, 2)
+
+    def build():
+        return nn.Sequential(Block(3), nn.ReLU())
+
+    model = build()
+    texts = [line_of(place)[0] for place in _C._built(model[0].fc)[:3]]
+    assert texts == ["nn.Linear(width, 2)", "Block(3)", "build()"]
+    assert [line_of(place)[0] for place in _C._built(model[0])[1:3]] == ["Block(3)", "build()"]
+    assert line_of(_C._built(model[1])[0])[0] == "nn.ReLU()" and len(_C._built(model[1])) == 4
