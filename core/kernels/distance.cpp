@@ -20,7 +20,10 @@ template <class T> struct CountNorm {
   T finish(T sum) const { return sum; }
   T slope(T, T, T) const { return 0; }
 };
-template <class T> T sign_of(T v) { return T(v > 0) - T(v < 0); }
+// Zero and NaN are rare: a branch on them is foreseen, one on the sign would not be.
+template <class T> T sign_of(T v) {
+  return v == 0 || v != v ? T(0) : std::copysign(T(1), v);
+}
 template <class T> struct SumNorm {
   explicit SumNorm(double) {}
   T add(T sum, T gap) const { return sum + gap; }
@@ -82,6 +85,12 @@ template <class T, class Norm> T distance(const Norm& norm, const T* a, const T*
   return norm.finish(total);
 }
 
+template <class T, class Norm>
+void add_slopes(const Norm& norm, const T* a, const T* b, int64_t n, T grad, T distance,
+                T* __restrict made) {
+  for (int64_t k = 0; k < n; ++k) made[k] += norm.slope(a[k] - b[k], grad, distance);
+}
+
 int64_t rows_per_task(int64_t work) {
   return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work));
 }
@@ -118,7 +127,7 @@ void cdist_backward(const Distances& d, const void* grad, const void* first, con
           const T* const b = static_cast<const T*>(second) + (r / d.n * d.m + j) * d.dim;
           const T g = static_cast<const T*>(grad)[r * d.m + j];
           const T far = static_cast<const T*>(out)[r * d.m + j];
-          for (int64_t k = 0; k < d.dim; ++k) made[k] += norm.slope(a[k] - b[k], g, far);
+          add_slopes(norm, a, b, d.dim, g, far, made);
         }
       }
     });
@@ -151,8 +160,7 @@ void pdist_backward(const Distances& d, const void* grad, const void* rows, cons
           if (i == j) continue;
           const int64_t at = pair_place(std::min(i, j), std::max(i, j), d.n);
           const T g = static_cast<const T*>(grad)[at], far = static_cast<const T*>(out)[at];
-          for (int64_t k = 0; k < d.dim; ++k)
-            made[k] += norm.slope(x[i * d.dim + k] - x[j * d.dim + k], g, far);
+          add_slopes(norm, x + i * d.dim, x + j * d.dim, d.dim, g, far, made);
         }
       }
     });
