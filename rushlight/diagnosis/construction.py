@@ -1,0 +1,132 @@
+"""How a module was built: the calls that led to it in the user's source, and changes of them.
+
+A layer built by ``nn.Linear(width, hidden)`` in a class whose caller said ``Block(width * 2, 64)``
+has its number from the caller: the search follows parameters outwards to the expression that is
+not a mere name passed on.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from rushlight import _C
+
+from .finding import Edit
+from .source import Source
+
+
+@dataclass
+class Step:
+    """One call on the way to a module: its source, and its node."""
+
+    source: Source
+    call: ast.Call
+
+    @property
+    def line(self) -> int:
+        return self.call.lineno
+
+
+@dataclass
+class Change:
+    """An argument of a call as it would have to be: where, as text, and as an edit."""
+
+    step: Step
+    node: ast.expr
+    text: str
+
+    @property
+    def edit(self) -> Edit:
+        return self.step.source.replace((self.node, self.text))
+
+    @property
+    def changed_call(self) -> str:
+        before, after = self.step.source.segment(self.node), self.text
+        call = self.step.source.segment(self.step.call)
+        at = call.find(before, len(self.step.source.segment(self.step.call.func)))
+        return call[:at] + after + call[at + len(before) :]
+
+
+def steps_to(module) -> list[Step]:
+    """The calls that were running when a module was made, innermost first."""
+    steps = []
+    for file, _, line, end_line, column, end_column in _C._built(module):
+        source = Source.of(file)
+        node = source.node_at(line, end_line, column, end_column) if source else None
+        if isinstance(node, ast.Call):
+            if _is_super_init(node):
+                continue
+            steps.append(Step(source, node))
+        else:
+            break
+    return steps
+
+
+def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    """An argument of a call by place or name, None where it is left to its default."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    if position < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args):
+        return call.args[position]
+    return None
+
+
+def number_changes(module, position: int, name: str, wanted: int) -> list[Change]:
+    """Changes after which an argument of the module's own construction would be ``wanted``.
+
+    The outermost call whose argument is not a name passed on comes first: the decision was made
+    there. Within it, a part of the expression that could stand alone goes before a plain number.
+    """
+    steps = steps_to(module)
+    if not steps:
+        return []
+    node = argument(steps[0].call, position, name)
+    found: list[Change] = []
+    for depth, step in enumerate(steps):
+        if node is None:
+            break
+        here = [Change(step, node, text) for text in _alternatives(step.source, node, wanted)]
+        found = here + found
+        parameter = _parameter(step, node)
+        if parameter is None or depth + 1 == len(steps):
+            break
+        outer = steps[depth + 1].call
+        node = argument(outer, *parameter)
+    return found
+
+
+def _alternatives(source: Source, node: ast.expr, wanted: int) -> list[str]:
+    """What might stand in place of an expression: its operands that are names, then the number."""
+    parts = []
+    if isinstance(node, ast.BinOp):
+        parts = [
+            source.segment(part)
+            for part in (node.left, node.right)
+            if isinstance(part, (ast.Name, ast.Attribute))
+        ]
+    return [*parts, str(wanted)]
+
+
+def _parameter(step: Step, node: ast.expr) -> tuple[int, str] | None:
+    """The parameter of the enclosing function that an expression gets its value from.
+
+    As (place in a call, name); only where the expression is that name, or computed from one.
+    """
+    function = step.source.function_of(step.call)
+    if function is None:
+        return None
+    names = [a.arg for a in [*function.args.posonlyargs, *function.args.args]]
+    used = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in names]
+    if len(set(used)) != 1 or not isinstance(node, ast.Name):
+        return None
+    place = names.index(used[0])
+    if names and names[0] in ("self", "cls"):
+        place -= 1
+    return place, used[0]
+
+
+def _is_super_init(call: ast.Call) -> bool:
+    func = call.func
+    return isinstance(func, ast.Attribute) and func.attr == "__init__"
