@@ -41,7 +41,7 @@ def write(folder, name, text):
 def rushlight(folder, *command):
     """Runs a command of the command line in a folder."""
     return subprocess.run(
-        [sys.executable, "-P", "-m", "rushlight", *map(str, command)],
+        [sys.executable, "-m", "rushlight", *map(str, command)],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -55,7 +55,7 @@ def run(folder, script, **environment):
     """Runs a script with torch meaning Rushlight."""
     path = write(folder, "script.py", script)
     return subprocess.run(
-        [sys.executable, "-P", "-m", "rushlight", "run", str(path)],
+        [sys.executable, "-m", "rushlight", "run", str(path)],
         cwd=folder,
         capture_output=True,
         text=True,
