@@ -1,6 +1,7 @@
 """Errors about shapes, wherever the wrong number was written down."""
 
 import pytest
+
 from rushlight.diagnosis.finding import Edit, apply_edits
 
 from .doctor import Report, run
