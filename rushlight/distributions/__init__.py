@@ -48,7 +48,7 @@ _MODULES = {
     "kumaraswamy pareto studentT weibull",
     location_scale: "cauchy generalized_pareto gumbel half_cauchy half_normal laplace log_normal "
     "logistic_normal normal uniform von_mises",
-    matrix: "lkj_cholesky lowrank_multivariate_normal multivariate_normal",
+    matrix: "lkj_cholesky lowrank_multivariate_normal multivariate_normal wishart",
 }
 _FAMILIES_OF = {"ExpRelaxedCategorical": "relaxed_categorical",
                 "RelaxedOneHotCategorical": "relaxed_categorical",

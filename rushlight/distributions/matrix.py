@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import warnings
+from numbers import Number
 
 import rushlight as torch
 
 from . import constraints
-from .distribution import Distribution
-from .gamma_families import Beta
+from .distribution import Distribution, ExponentialFamily
+from .gamma_families import Beta, Chi2
 from .utils import _standard_normal, broadcast_all, lazy_property
 
-__all__ = ["LKJCholesky", "LowRankMultivariateNormal", "MultivariateNormal"]
+__all__ = ["LKJCholesky", "LowRankMultivariateNormal", "MultivariateNormal", "Wishart"]
 
 _LOG_TAU = math.log(2 * math.pi)
 
@@ -321,3 +323,174 @@ class LKJCholesky(Distribution):
         norm = 0.5 * less * math.log(math.pi) + torch.mvlgamma(alpha - 0.5, less)
         norm = norm - torch.lgamma(alpha) * less
         return torch.sum(order * diagonal.log(), dim=-1) - norm
+
+
+class Wishart(ExponentialFamily):
+    """Positive definite matrices: sums of outer products of normal vectors.
+
+    Source of the sampler: Bartlett's decomposition (Sawyer, "Wishart Distributions and
+    Inverse-Wishart Sampling").
+    """
+
+    support = constraints.positive_definite
+    has_rsample = True
+    _mean_carrier_measure = 0
+
+    def __init__(
+        self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None,
+        validate_args=None,
+    ):  # fmt: skip
+        options = {
+            "scale_tril": scale_tril,
+            "covariance_matrix": covariance_matrix,
+            "precision_matrix": precision_matrix,
+        }
+        given = {name: matrix for name, matrix in options.items() if matrix is not None}
+        if len(given) != 1:
+            raise AssertionError(
+                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
+                "specified."
+            )
+        ((name, matrix),) = given.items()
+        if matrix.dim() < 2:
+            raise ValueError(
+                "scale_tril must be at least two-dimensional, with optional leading batch "
+                "dimensions"
+            )
+        if isinstance(df, Number):
+            batch_shape = torch.Size(matrix.shape[:-2])
+            self.df = torch.tensor(df, dtype=matrix.dtype, device=matrix.device)
+        else:
+            batch_shape = torch.broadcast_shapes(matrix.shape[:-2], df.shape)
+            self.df = df.expand(batch_shape)
+        n = matrix.shape[-1]
+        if self.df.le(n - 1).any():
+            raise ValueError(
+                f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}."
+            )
+        setattr(self, name, matrix.expand((*batch_shape, -1, -1)))
+        if self.df.lt(n).any():
+            warnings.warn(
+                "Low df values detected. Singular samples are highly likely to occur for "
+                "ndim - 1 < df < ndim.",
+                stacklevel=2,
+            )
+        super().__init__(batch_shape, matrix.shape[-2:], validate_args=validate_args)
+        if name == "scale_tril":
+            self._unbroadcasted_scale_tril = matrix
+        elif name == "covariance_matrix":
+            self._unbroadcasted_scale_tril = torch.linalg.cholesky(matrix)
+        else:
+            self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
+        steps = torch.arange(n, dtype=matrix.dtype, device=matrix.device)
+        self._dist_chi2 = Chi2(self.df.unsqueeze(-1) - steps.expand((*batch_shape, -1)))
+        self._batch_dims = [-(i + 1) for i in range(len(batch_shape))]
+
+    @property
+    def arg_constraints(self):
+        """The regions of the parameters; that of ``df`` depends on the size."""
+        return {
+            "covariance_matrix": constraints.positive_definite,
+            "precision_matrix": constraints.positive_definite,
+            "scale_tril": constraints.lower_cholesky,
+            "df": constraints.greater_than(self.event_shape[-1] - 1),
+        }
+
+    def expand(self, batch_shape, _instance=None):
+        new = self._get_checked_instance(Wishart, _instance)
+        batch_shape = torch.Size(batch_shape)
+        shape = batch_shape + self.event_shape
+        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril.expand(shape)
+        new.df = self.df.expand(batch_shape)
+        for name in ("covariance_matrix", "scale_tril", "precision_matrix"):
+            if name in self.__dict__:
+                setattr(new, name, self.__dict__[name].expand(shape))
+        new._dist_chi2 = self._dist_chi2.expand((*batch_shape, self.event_shape[-1]))
+        new._batch_dims = [-(i + 1) for i in range(len(batch_shape))]
+        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    def _expanded(self, matrix):
+        return matrix.expand(self._batch_shape + self._event_shape)
+
+    scale_tril = lazy_property(MultivariateNormal.__dict__["scale_tril"].wrapped)
+    covariance_matrix = lazy_property(MultivariateNormal.__dict__["covariance_matrix"].wrapped)
+    precision_matrix = lazy_property(MultivariateNormal.__dict__["precision_matrix"].wrapped)
+
+    def _wide_df(self):
+        return self.df.view((*self._batch_shape, 1, 1))
+
+    mean = property(lambda self: self._wide_df() * self.covariance_matrix)
+
+    @property
+    def mode(self):
+        """The peak, where there is one."""
+        factor = self.df - self.covariance_matrix.shape[-1] - 1
+        factor = torch.where(factor > 0, factor, math.nan)
+        return factor.view((*self._batch_shape, 1, 1)) * self.covariance_matrix
+
+    @property
+    def variance(self):
+        diagonal = self.covariance_matrix.diagonal(dim1=-2, dim2=-1)
+        outer = diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2)
+        return self._wide_df() * (self.covariance_matrix.pow(2) + outer)
+
+    def _drawn(self, sample_shape):
+        """L A A^T L^T for a lower triangle A of chi and normal variables."""
+        eps = torch.finfo(self._unbroadcasted_scale_tril.dtype).eps
+        chi = self._dist_chi2.rsample(sample_shape).sqrt().clamp(min=eps)
+        bartlett = chi.diag_embed()
+        i, j = torch.tril_indices(*self._event_shape, offset=-1)
+        shape = (*sample_shape, *self._batch_shape, i.numel())
+        bartlett[..., i, j] = torch.randn(shape, dtype=chi.dtype, device=chi.device)
+        factor = self._unbroadcasted_scale_tril @ bartlett
+        return factor @ factor.mT
+
+    def _over_batch(self, flags):
+        return flags.amax(self._batch_dims) if self._batch_dims else flags
+
+    def rsample(self, sample_shape=torch.Size(), max_try_correction=None):
+        """Samples; singular ones are drawn again, ``max_try_correction`` (10) times at most.
+
+        As in PyTorch, whose first check is turned round, regular samples are drawn again once:
+        the random stream is the same.
+        """
+        sample_shape = torch.Size(sample_shape)
+        sample = self._drawn(sample_shape)
+        again = self._over_batch(self.support.check(sample))
+        if not again.any():
+            return sample
+        warnings.warn("Singular sample detected.", stacklevel=2)
+        for _ in range(10 if max_try_correction is None else max_try_correction):
+            fresh = self._drawn(again[again].shape)
+            sample[again] = fresh
+            again[again.clone()] = self._over_batch(~self.support.check(fresh))
+            if not again.any():
+                break
+        return sample
+
+    def log_prob(self, value):
+        self._checked(value)
+        df, n = self.df, self._event_shape[0]
+        triangle = self._unbroadcasted_scale_tril
+        log_det = torch.linalg.slogdet(value).logabsdet
+        inner = torch.cholesky_solve(value, triangle).diagonal(dim1=-2, dim2=-1).sum(dim=-1)
+        return (
+            -df * (n * math.log(2) / 2 + _log_diagonal(triangle))
+            - torch.mvlgamma(df / 2, p=n)
+            + (df - n - 1) / 2 * log_det
+            - inner / 2
+        )
+
+    def entropy(self):
+        df, n = self.df, self._event_shape[0]
+        half = df.unsqueeze(-1) / 2
+        steps = torch.arange(n, dtype=df.dtype, device=df.device) / 2
+        digamma = torch.digamma(half - steps).sum(-1)
+        return (
+            (n + 1) * (n * math.log(2) / 2 + _log_diagonal(self._unbroadcasted_scale_tril))
+            + torch.mvlgamma(df / 2, p=n)
+            - (df - n - 1) / 2 * digamma
+            + df * n / 2
+        )

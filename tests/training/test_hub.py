@@ -58,3 +58,11 @@ def test_models_of_a_folder(tmp_path):
 def test_configuration():
     assert torch.__config__.show().startswith("PyTorch built with:")
     assert "at::get_num_threads()" in torch.__config__.parallel_info()
+
+
+def test_the_environment():
+    from rushlight.utils import collect_env
+
+    text = collect_env.get_pretty_env_info()
+    assert text.startswith(f"PyTorch version: {torch.__version__}")
+    assert f"Python version: {collect_env.get_env_info().python_version}" in text

@@ -18,6 +18,8 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "training"
 
 def _rows():
     for file in run.FILES:
+        if file == "vectors" and not hasattr(torch.linalg, "cholesky"):
+            continue  # their formulas are products of linear algebra
         module = importlib.import_module(f"training.{file}")
         recorded = json.loads(lzma.decompress((GOLDEN / f"{file}.json.xz").read_bytes()))
         for name, program in run.programs(module).items():
