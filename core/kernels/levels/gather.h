@@ -41,4 +41,31 @@ template <class T> RL_INLINE Lanes<T> gather(const T* p, typename Places<T>::Raw
 }
 #endif
 
+// The same, with zeros where the place is negative.
+#if RL_LEVEL == 2
+RL_INLINE Floats gather_inside(const float* p, Places<float>::Raw at) {
+  const __mmask16 inside = __mmask16(~_mm512_movepi32_mask(__m512i(at)));
+  return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), inside, __m512i(at), p, 4);
+}
+RL_INLINE Doubles gather_inside(const double* p, Places<double>::Raw at) {
+  const __mmask8 inside = __mmask8(~_mm256_movepi32_mask(__m256i(at)));
+  return _mm512_mask_i32gather_pd(_mm512_setzero_pd(), inside, __m256i(at), p, 8);
+}
+#elif RL_LEVEL == 1
+RL_INLINE Floats gather_inside(const float* p, Places<float>::Raw at) {
+  const __m256 inside = _mm256_castsi256_ps(__m256i(~at));
+  return _mm256_mask_i32gather_ps(_mm256_setzero_ps(), p, __m256i(at), inside, 4);
+}
+RL_INLINE Doubles gather_inside(const double* p, Places<double>::Raw at) {
+  const __m256d inside = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(__m128i(~at)));
+  return _mm256_mask_i32gather_pd(_mm256_setzero_pd(), p, __m128i(at), inside, 8);
+}
+#else
+template <class T> RL_INLINE Lanes<T> gather_inside(const T* p, typename Places<T>::Raw at) {
+  Lanes<T> v;
+  for (int64_t i = 0; i < kLanes<T>; ++i) v[i] = at[i] < 0 ? T(0) : p[at[i]];
+  return v;
+}
+#endif
+
 }  // namespace rl::kernels::RL_LEVEL_NAMESPACE
