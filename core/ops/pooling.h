@@ -1,0 +1,10 @@
+// What other files call of pooling.cpp.
+#pragma once
+#include "ops/ops.h"
+
+namespace rl::ops {
+
+// (gradient, indices, input sizes, spatial dimensions): gradients at the places of maxima.
+extern const Op<Tensor(Tensor, Tensor, Ints, int64_t)> max_pool_backward;
+
+}  // namespace rl::ops
