@@ -16,7 +16,7 @@ struct Joined {
 
 Tensor rows_of(const Tensor& t, int64_t begin, int64_t count) {
   const Tensor part = narrow(t, 0, begin, count);
-  return reshape(part, Ints(Dims{count * t->sizes[1], t->sizes[2]}));
+  return view(part, Ints(Dims{count * t->sizes[1], t->sizes[2]}));
 }
 
 void check_sequences(const Tensor& self, const Tensor& weight, const Tensor& bias) {
@@ -32,6 +32,9 @@ void check_sequences(const Tensor& self, const Tensor& weight, const Tensor& bia
 
 Tensor convolve(const Tensor& self, const Tensor& weight, const Tensor& bias, int64_t pad) {
   check_sequences(self, weight, bias);
+  const bool wanted = requires_grad(self) || requires_grad(weight) || requires_grad(bias);
+  check(!self.is_complex() || !grad_enabled() || !wanted, "conv_tbc does not support automatic "
+        "differentiation for outputs with complex dtype.");
   NoGrad quiet;
   const int64_t in = self->sizes[0], batch = self->sizes[1], width = weight->sizes[0];
   const int64_t out = in + 2 * pad - width + 1;
@@ -56,9 +59,10 @@ Three backward(const Tensor& grad, const Tensor& self, const Tensor& weight, int
   auto& [to_self, to_weight, to_bias] = made;
   if (needs[0]) to_self = zeros(self.sizes(), self.dtype(), self.device());
   Tensors taps;
+  const Tensor dense_grad = contiguous(grad, MemoryFormat::Contiguous);
   for (int64_t k = 0; k < width; ++k) {
     const Joined j(in, out, pad, k);
-    const Tensor rows = rows_of(grad, j.to, j.count), tap = select(weight, 0, k);
+    const Tensor rows = rows_of(dense_grad, j.to, j.count), tap = select(weight, 0, k);
     if (needs[0] && j.count > 0) {
       const Tensor part = reshape(mm(rows, t(tap)), Ints(Dims{j.count, self->sizes[1], self->sizes[2]}));
       to_self = to_self + slice_backward(part, self.sizes(), 0, j.from, j.from + j.count, 1);

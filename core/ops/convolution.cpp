@@ -1,6 +1,8 @@
 // Convolutions and transposed convolutions over one to three dimensions, and their gradients.
 #include "kernels/convolution.h"
+#include "kernels/convolution_integer.h"
 #include "ops/dense.h"
+#include "ops/formats.h"
 
 namespace rl::ops {
 namespace {
@@ -113,43 +115,64 @@ void check_output_padding(const Settings& s) {
     good &= s.output_padding[d] < s.stride[d] || s.output_padding[d] < s.dilation[d];
   if (good) return;
   std::string said;
-  const auto of = [&](const Dims& v, size_t d) { return d < v.size() ? v[d] : v.back(); };
-  const bool volume = s.stride.size() == 3;
-  const size_t from = 0, to = volume ? 3 : 2;
   const char* names[] = {"depth", "height", "width"};
-  const auto add = [&](const char* what, const Dims& v) {
-    for (size_t d = from; d < to; ++d) {
-      const size_t at = v.size() == 1 ? 0 : d;
-      said += text(" ", what, "_", names[d + 3 - to], ": ", of(v, at));
-    }
+  // PyTorch computes lines as images one high: padded by 0, with stride and dilation 1.
+  const auto add = [&](const char* what, const Dims& v, int64_t still) {
+    if (v.size() == 1) said += text(" ", what, "_height: ", still);
+    for (size_t d = 0; d < v.size(); ++d)
+      said += text(" ", what, "_", names[d + 3 - v.size()], ": ", v[d]);
   };
-  add("output_padding", s.output_padding);
-  add("stride", s.stride);
-  add("dilation", s.dilation);
+  add("output_padding", s.output_padding, 0);
+  add("stride", s.stride, 1);
+  add("dilation", s.dilation, 1);
   fail(ErrorKind::Runtime, "output padding must be smaller than either stride or dilation, but got",
        said);
 }
 
+// A tensor's type as old messages write it: "torch.FloatTensor".
+std::string tensor_type(DType t) {
+  if (is_complex(t) || t == DType::BFloat16) return text("CPU", type_name_of(t), "Type");
+  return text("torch.", type_name_of(t), "Tensor");
+}
+
 void check_types(const Tensor& input, const Tensor& weight, const Tensor& bias) {
-  check(input.dtype() == weight.dtype(), "Input type (", c_name_of(input.dtype()),
-        ") and weight type (", c_name_of(weight.dtype()), ") should be the same");
-  check(!bias || input.dtype() == bias.dtype(), "Input type (", c_name_of(input.dtype()),
-        ") and bias type (", bias ? c_name_of(bias.dtype()) : "", ") should be the same");
+  const DType a = input.dtype(), b = weight.dtype();
+  check(!bias || a == bias.dtype(), "Input type (", c_name_of(a), ") and bias type (",
+        bias ? c_name_of(bias.dtype()) : "", ") should be the same");
+  if (a == b) return;
+  if (is_complex(a) || a == DType::BFloat16)
+    fail(ErrorKind::Runtime, "Input type (", tensor_type(a), ") and weight type (",
+         tensor_type(b), ") should be the same", is_complex(a) ? "" : " or input should be a "
+         "MKLDNN tensor and weight is a dense tensor");
+  fail(ErrorKind::Runtime, "expected scalar type ", type_name_of(a), " but found ",
+       type_name_of(b));
 }
 
-bool is_channels_last(const Tensor& t) {
-  const MemoryFormat f = t.dim() == 5 ? MemoryFormat::ChannelsLast3d : MemoryFormat::ChannelsLast;
-  return (t.dim() == 4 || t.dim() == 5) && !t.is_contiguous() && t.is_contiguous(f);
+// Whole numbers: any, but only int64 in a transposed or dilated convolution.
+void check_kernel(const Tensor& input, const Settings& s) {
+  const DType t = input.dtype();
+  bool plain = !s.transposed;
+  for (int64_t d : s.dilation) plain &= d == 1;
+  check(input.is_floating() || t == DType::Int64 || (is_integral(t) && plain) || input.is_meta(),
+        ErrorKind::NotImplemented, "\"slow_conv", input.dim() - 2, "d_cpu\" not implemented for '",
+        type_name_of(t), "'");
 }
 
-void result_like(Infer& r, const Dims& sizes, const Tensor& input, const Tensor& weight) {
-  if (is_channels_last(input) || is_channels_last(weight)) {
-    const MemoryFormat f = sizes.size() == 5 ? MemoryFormat::ChannelsLast3d
-                                             : MemoryFormat::ChannelsLast;
-    r.result(sizes, format_strides(sizes, f), input.dtype(), input.device());
-  } else {
-    r.result(sizes, input.dtype(), input.device());
-  }
+void check_device(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  check(input.device() == weight.device() && (!bias || bias.device() == input.device()),
+        "Expected all tensors to be on the same device, but found at least two devices, cpu and "
+        "meta!");
+}
+
+// A meta result is plain, as PyTorch's.
+bool channels_last_result(const Tensor& input, const Tensor& weight) {
+  return !input.is_meta() && (suggests_channels_last(input) || suggests_channels_last(weight));
+}
+
+Dims result_strides(Ints sizes, const Tensor& input, const Tensor& weight) {
+  if (!channels_last_result(input, weight)) return contiguous_strides(sizes);
+  return format_strides(sizes, sizes.size() == 5 ? MemoryFormat::ChannelsLast3d
+                                                 : MemoryFormat::ChannelsLast);
 }
 
 // result[b, c, :] += bias[c] over dense planes.
@@ -163,6 +186,11 @@ void add_bias(const Tensor& result, const Tensor& bias) {
       const T* b = bias.ptr<T>();
       for (int64_t i = 0; i < planes; ++i, out += area)
         for (int64_t k = 0; k < area; ++k) out[k] += b[i % channels];
+    } else if constexpr (std::is_same_v<T, int64_t>) {
+      T* out = result.ptr<T>();
+      for (int64_t i = 0; i < planes; ++i, out += area)
+        for (int64_t k = 0; k < area; ++k)
+          out[k] = T(uint64_t(out[k]) + uint64_t(bias.ptr<T>()[i % channels]));
     } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
       T* out = result.ptr<T>();
       for (int64_t i = 0; i < planes; ++i, out += area) {
@@ -180,7 +208,15 @@ void convolve(const Tensor& result, const Tensor& input, const Tensor& weight, c
   const Tensor x = dense(input), w = dense(weight), b = dense(bias);
   const Tensor y = result.is_contiguous() ? result : empty(result.sizes(), result.dtype());
   const Convolution c = describe(x.sizes(), w.sizes(), y.sizes(), s);
-  if (s.transposed) {
+  if (is_integral(y.dtype())) {
+    if (s.transposed) {
+      kernels::conv_backward_input_integer(c, y.ptr<int64_t>(), x.ptr<int64_t>(),
+                                           w.ptr<int64_t>());
+      if (b) add_bias(y, b);
+    } else {
+      kernels::conv_forward_integer(y.dtype(), c, y.data(), x.data(), w.data(), data_or_null(b));
+    }
+  } else if (s.transposed) {
     kernels::conv_backward_input(y.dtype(), c, y.data(), x.data(), w.data());
     if (b) add_bias(y, b);
   } else {
@@ -215,10 +251,10 @@ const Op<Forward> convolution = define<Forward>(
     check_settings(input, weight, bias, s);
     check_types(input, weight, bias);
     check_output_padding(s);
-    check(input.is_floating() || input.is_meta(), ErrorKind::NotImplemented,
-          "\"slow_conv", input.dim() - 2, "d_cpu\" not implemented for '",
-          type_name_of(input.dtype()), "'");
-    result_like(r, result_sizes(input, weight, s), input, weight);
+    check_kernel(input, s);
+    check_device(input, weight, bias);
+    const Dims sizes = result_sizes(input, weight, s);
+    r.result(sizes, result_strides(sizes, input, weight), input.dtype(), input.device());
   })
   .kernel([](Tensor& result, const Tensor& input, const Tensor& weight, const Tensor& bias,
              Ints stride, Ints padding, Ints dilation, bool transposed, Ints output_padding,
@@ -272,6 +308,12 @@ const Op<Backward> convolution_backward = define<Backward>(
       if (none) set_zero(db);
       else kernels::conv_backward_bias(dtype, sums, db.data(), g.data());
     }
+    if (dx && channels_last_result(input, weight)) {
+      const Tensor moved = empty_strided(dx.sizes(), result_strides(dx.sizes(), input, weight),
+                                         dtype);
+      copy_data(moved, dx);
+      dx = moved;
+    }
     return made;
   })
   // All three are linear in each operand: their gradients are convolutions and such gradients.
@@ -320,12 +362,38 @@ Tensor batched(const Tensor& input, int64_t spatial, const char* name, bool& add
   return added ? Tensor(unsqueeze(input, 0)) : input;
 }
 
+// Of complex numbers, three convolutions of real ones (Gauss): a = rr, b = ii, c = (r + i)(r + i);
+// the result is a - b + (c - a - b) i.
+Tensor convolution_of(const Tensor& input, const Tensor& weight, const Tensor& bias, Ints stride,
+                      Ints padding, Ints dilation, bool transposed, Ints output_padding,
+                      int64_t groups) {
+  const auto run = [&](const Tensor& x, const Tensor& w, const Tensor& b) {
+    return convolution(x, w, b, stride, padding, dilation, transposed, output_padding, groups);
+  };
+  if (!input.is_complex()) return run(input, weight, bias);
+  check_types(input, weight, bias);
+  struct Parts {
+    Tensor real, imag;
+    explicit Parts(const Tensor& t) {
+      if (!t) return;
+      const Tensor pairs = view_as_real(resolve_conj(t));
+      real = select(pairs, pairs.dim() - 1, 0);
+      imag = select(pairs, pairs.dim() - 1, 1);
+    }
+    Tensor sum() const { return real ? Tensor(real + imag) : Tensor(); }
+  };
+  const Parts x(input), w(weight), b(bias);
+  const Tensor rr = run(x.real, w.real, b.real), ii = run(x.imag, w.imag, Tensor());
+  const Tensor both = run(x.sum(), w.sum(), b.sum());
+  return rr - ii + (both - rr - ii) * Scalar(std::complex<double>(0, 1));
+}
+
 Tensor conv_nd(const Tensor& input, const Tensor& weight, const Tensor& bias, Ints stride,
                Ints padding, Ints dilation, int64_t groups, int64_t spatial, const char* name) {
   bool added;
   const Tensor x = batched(input, spatial, name, added);
   const int64_t zeros[] = {0, 0, 0};
-  const Tensor y = convolution(x, weight, bias, stride, padding, dilation, false,
+  const Tensor y = convolution_of(x, weight, bias, stride, padding, dilation, false,
                                Ints(zeros, size_t(spatial)), groups);
   return added ? Tensor(squeeze_dim(y, 0)) : y;
 }
@@ -369,7 +437,7 @@ Tensor conv_transpose_nd(const Tensor& input, const Tensor& weight, const Tensor
                          int64_t spatial, const char* name) {
   bool added;
   const Tensor x = batched(input, spatial, name, added);
-  const Tensor y = convolution(x, weight, bias, stride, padding, dilation, true, output_padding,
+  const Tensor y = convolution_of(x, weight, bias, stride, padding, dilation, true, output_padding,
                                groups);
   return added ? Tensor(squeeze_dim(y, 0)) : y;
 }

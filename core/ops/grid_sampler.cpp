@@ -33,9 +33,10 @@ void check_sampler(const Tensor& input, const Tensor& grid, int64_t n, int64_t m
         "grid_sampler(): bicubic interpolation only supports 4D input");
   check(input.is_floating() || input.is_meta(), ErrorKind::NotImplemented, "\"grid_sampler_", n,
         "d_cpu\" not implemented for '", type_name_of(input.dtype()), "'");
-  const auto capital = [](DType t) { return type_name_of(t); };
-  check(input.dtype() == grid.dtype(), "expected scalar type ", capital(input.dtype()),
-        " but found ", capital(grid.dtype()));
+  check(input.dtype() == grid.dtype(), "expected scalar type ", type_name_of(input.dtype()),
+        " but found ", type_name_of(grid.dtype()));
+  check(input.device() == grid.device(), "Expected all tensors to be on the same device, but "
+        "found at least two devices, cpu and meta!");
   int64_t volume = 1;
   for (int64_t d = 2; d < input.dim(); ++d) {
     check(input->sizes[d] <= INT32_MAX / volume, "grid_sampler(): the input is too large");

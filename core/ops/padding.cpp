@@ -61,7 +61,6 @@ Tensor sources(Edge how, int64_t n, int64_t before, int64_t after) {
   for (int64_t i = 0; i < index.numel(); ++i) {
     int64_t at = i - before;
     if (how == Edge::Replicate) at = std::min(std::max<int64_t>(at, 0), n - 1);
-    else if (how == Edge::Circular) at = ((at % n) + n) % n;
     else at = at < 0 ? -at : at >= n ? 2 * (n - 1) - at : at;
     index.ptr<int64_t>()[i] = at;
   }
@@ -88,6 +87,9 @@ void check_edges(Edge how, const Tensor& self, Ints pad) {
     check(n + before + after >= 1, "input (", kNames[i], ": ", n, ") is too small. Calculated output ",
           kNames[i], ": ", n + before + after);
   }
+  check(how == Edge::Circular || self.dtype() != DType::Bool || self.is_meta(),
+        ErrorKind::NotImplemented, "\"", how == Edge::Reflect ? "reflection" : "replication",
+        "_pad", dims, "d\" not implemented for 'Bool'");
 }
 
 Tensor pad_edges(Edge how, const Tensor& self, Ints pad) {
@@ -115,6 +117,32 @@ Tensor pad_edges_backward(Edge how, const Tensor& grad, Ints sizes, Ints pad) {
     shape[d] = n;
     const Tensor whole = zeros(shape, grad.dtype(), grad.device());
     result = index_add(whole, d, sources(how, n, pad[2 * i], pad[2 * i + 1]), result);
+  }
+  return result;
+}
+
+// The input copied into the middle, then for each dimension its two ends from across.
+Tensor pad_circular(const Tensor& self, Ints pad) {
+  check_edges(Edge::Circular, self, pad);
+  Dims sizes(self.sizes());
+  for (size_t i = 0; i < pad.size() / 2; ++i)
+    sizes[sizes.size() - 1 - i] += pad[2 * i] + pad[2 * i + 1];
+  const Tensor result = empty(sizes, self.dtype(), self.device());
+  const auto copy = [](const Tensor& to, const Tensor& from) { copy_(to, from, false); };
+  Tensor middle = result, inner = self;
+  for (size_t i = 0; i < pad.size() / 2; ++i) {
+    const int64_t d = self.dim() - 1 - int64_t(i), before = pad[2 * i], after = pad[2 * i + 1];
+    const int64_t kept = self->sizes[d] + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
+    middle = narrow(middle, d, std::max<int64_t>(before, 0), kept);
+    inner = narrow(inner, d, std::max<int64_t>(-before, 0), kept);
+  }
+  copy(middle, inner);
+  for (size_t i = 0; i < pad.size() / 2; ++i) {
+    const int64_t d = self.dim() - 1 - int64_t(i), size = sizes[size_t(d)];
+    const int64_t before = std::max<int64_t>(pad[2 * i], 0);
+    const int64_t after = std::max<int64_t>(pad[2 * i + 1], 0);
+    if (before) copy(narrow(result, d, 0, before), narrow(result, d, size - before - after, before));
+    if (after) copy(narrow(result, d, size - after, after), narrow(result, d, before, after));
   }
   return result;
 }
@@ -171,7 +199,7 @@ const auto pad = define<Tensor(Tensor, Ints, std::string_view, std::optional<dou
         return Tensor((dims == 1 ? reflection_pad1d : dims == 2 ? reflection_pad2d : reflection_pad3d)(self, pad));
       if (mode == "replicate")
         return Tensor((dims == 1 ? replication_pad1d : dims == 2 ? replication_pad2d : replication_pad3d)(self, pad));
-      if (mode == "circular") return pad_edges(Edge::Circular, self, pad);
+      if (mode == "circular") return pad_circular(self, pad);
       fail(ErrorKind::NotImplemented, "Unrecognised padding mode ", mode);
     }
     fail(ErrorKind::NotImplemented, "Padding size ", int64_t(pad.size()), " is not supported for ", rank,

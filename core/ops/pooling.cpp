@@ -1,6 +1,9 @@
 // Max and average pooling, sliding and adaptive, over one to three dimensions.
+#include "ops/pooling.h"
+
 #include "kernels/pooling.h"
 #include "ops/dense.h"
+#include "ops/formats.h"
 
 namespace rl::ops {
 namespace {
@@ -73,7 +76,9 @@ Dims sliding_sizes(const Tensor& input, const Window& w, size_t spatial, const c
     check(dilation > 0, "dilation should be greater than zero, but got dilationH: ", dilation,
           " dilationW: ", dilation);
   }
-  bool good = rank == n + 1 || rank == n + 2;
+  check(rank == n + 1 || rank == n + 2, "non-empty ", n + 1, "D or ", n + 2,
+        "D (batch mode) tensor expected for input");
+  bool good = true;
   for (int64_t d = 0; d < rank; ++d) good &= input->sizes[d] > 0 || (d == 0 && rank == n + 2);
   check(good, "Expected ", n + 1, "D or ", n + 2, "D (batch mode) tensor with optional 0 dim batch "
         "size for input, but got:", input.sizes());
@@ -102,15 +107,6 @@ void check_dtype(const Tensor& input, const char* name, bool halves = true) {
         type_name_of(input.dtype()), "'");
 }
 
-// The result keeps a channels-last input's order.
-void result_like(Infer& r, const Dims& sizes, const Tensor& input, DType dtype) {
-  const MemoryFormat f = input.dim() == 5 ? MemoryFormat::ChannelsLast3d
-                                          : MemoryFormat::ChannelsLast;
-  if ((input.dim() == 4 || input.dim() == 5) && !input.is_contiguous() && input.is_contiguous(f))
-    r.result(sizes, format_strides(sizes, f), dtype, input.device());
-  else r.result(sizes, dtype, input.device());
-}
-
 // Runs `fill` on dense results and moves them to where they belong.
 template <class F> void into_dense(const Tensor& a, const Tensor& b, F fill) {
   const Tensor x = a.is_contiguous() ? a : empty(a.sizes(), a.dtype());
@@ -120,11 +116,17 @@ template <class F> void into_dense(const Tensor& a, const Tensor& b, F fill) {
   if (b && !y.same(b)) copy_data(b, y);
 }
 
+void gradient_like(Infer& r, Ints sizes, const Tensor& grad, bool channels_last) {
+  if (!channels_last) r.result(sizes, grad.dtype(), grad.device());
+  else r.result(sizes, format_strides(sizes, sizes.size() == 5 ? MemoryFormat::ChannelsLast3d
+                                                               : MemoryFormat::ChannelsLast),
+                grad.dtype(), grad.device());
+}
+
 }  // namespace
 
 // ---- The gradient of all max pools: places by index, and its own gradient, which reads them.
 
-extern const Op<Tensor(Tensor, Tensor, Ints, int64_t)> max_pool_backward;
 
 const auto pool_gather = define<Tensor(Tensor, Tensor, int64_t)>(
     "_pool_gather(Tensor self, Tensor indices, int spatial) -> Tensor")
@@ -150,22 +152,23 @@ const auto pool_gather = define<Tensor(Tensor, Tensor, int64_t)>(
     return max_pool_backward(grad, indices, sizes, spatial);
   });
 
-const Op<Tensor(Tensor, Tensor, Ints, int64_t)> max_pool_backward =
-    define<Tensor(Tensor, Tensor, Ints, int64_t)>(
-    "_max_pool_backward(Tensor grad_output, Tensor indices, int[] input_sizes, int spatial) "
-    "-> Tensor")
+const Op<Tensor(Tensor, Tensor, Ints, int64_t, bool)> max_pool_backward =
+    define<Tensor(Tensor, Tensor, Ints, int64_t, bool)>(
+    "_max_pool_backward(Tensor grad_output, Tensor indices, int[] input_sizes, int spatial, "
+    "bool channels_last=False) -> Tensor")
   .doc("Gradients of a max pool, added up where its maxima were.")
   .forms(Hidden)
   .dense()
-  .infer([](Infer& r, const Tensor& grad, const Tensor&, Ints sizes, int64_t) {
-    r.result(sizes, grad.dtype(), grad.device());
+  .infer([](Infer& r, const Tensor& grad, const Tensor&, Ints sizes, int64_t, bool last) {
+    gradient_like(r, sizes, grad, last);
   })
   .kernel([](Tensor& result, const Tensor& grad, const Tensor& indices, Ints sizes,
-             int64_t spatial) {
-    set_zero(result);
-    const Pooling p = planes_of(sizes, grad.sizes(), size_t(spatial));
-    if (grad.numel()) kernels::max_pool_backward(grad.dtype(), p, result.data(), grad.data(),
-                                                 indices.ptr<int64_t>());
+             int64_t spatial, bool) {
+    into_dense(result, Tensor(), [&](const Tensor& x, const Tensor&) {
+      if (grad.numel() == 0) set_zero(x);
+      else kernels::max_pool_backward(grad.dtype(), planes_of(sizes, grad.sizes(), size_t(spatial)),
+                                      x.data(), grad.data(), indices.ptr<int64_t>());
+    });
   })
   .grad("grad_output", "grad, indices, spatial",
         [](const Tensor& grad, const Tensor& indices, int64_t spatial) {
@@ -191,8 +194,8 @@ using MaxPoolOne = Tensor(Tensor, Ints, Ints, Ints, Ints, bool);
       const Dims sizes = sliding_sizes(self, {kernel, stride, padding, dilation, ceil}, N,       \
                                        "max_pool" #N "d");                                       \
       check_dtype(self, "max_pool" #N "d");                                                      \
-      result_like(r, sizes, self, self.dtype());                                                 \
-      result_like(r, sizes, self, DType::Int64);                                                 \
+      result_in_format(r, sizes, self, self.dtype());                                                 \
+      result_in_format(r, sizes, self, DType::Int64);                                                 \
     })                                                                                           \
     .kernel([](Tensor& output, Tensor& indices, const Tensor& self, Ints kernel, Ints stride,    \
                Ints padding, Ints dilation, bool) {                                              \
@@ -205,7 +208,7 @@ using MaxPoolOne = Tensor(Tensor, Ints, Ints, Ints, Ints, bool);
     })                                                                                           \
     .grad("self", "grad.result, result1, self", [](const Tensor& grad, const Tensor& indices,    \
                                                    const Tensor& self) {                         \
-      return max_pool_backward(grad, indices, self.sizes(), N);                                  \
+      return max_pool_backward(grad, indices, self.sizes(), N, suggests_channels_last(self));    \
     })
 RL_MAX_POOL(2, "MaxPool2DWithIndicesBackward0");
 RL_MAX_POOL(3, "MaxPool3DWithIndicesBackward0");
@@ -296,7 +299,7 @@ Pooling averaging(Ints input, Ints output, Ints kernel, Ints stride, Ints paddin
 
 }  // namespace
 
-extern const Op<Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t, bool)>
+extern const Op<Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t, bool, bool)>
     avg_pool_backward;
 
 namespace {
@@ -319,7 +322,7 @@ namespace {
       const Dims sizes = sliding_sizes(self, {kernel, stride, padding, {}, ceil}, N,             \
                                        "avg_pool" #N "d");                                       \
       check_dtype(self, N == 2 ? "avg_pool2d" : "avg_pool3d_out_frame", N == 2);                         \
-      result_like(r, sizes, self, self.dtype());                                                 \
+      result_in_format(r, sizes, self, self.dtype());                                                 \
     })                                                                                           \
     .kernel([](Tensor& result, const Tensor& self, Ints kernel, Ints stride, Ints padding, bool, \
                bool with_pad, MaybeInt divisor) {                                                \
@@ -334,30 +337,32 @@ namespace {
           "divisor_override", [](const Tensor& grad, const Tensor& self, Ints kernel,            \
           Ints stride, Ints padding, bool ceil, bool with_pad, MaybeInt divisor) {               \
       return avg_pool_backward(grad, self.sizes(), kernel, stride, padding, with_pad, divisor,   \
-                               N, ceil);                                                         \
+                               N, ceil, suggests_channels_last(self));                           \
     })
-RL_AVG_POOL(2, "AvgPool2DBackward0");
-RL_AVG_POOL(3, "AvgPool3DBackward0");
+RL_AVG_POOL(2, "AvgPool2DBackward0").exact_out();
+RL_AVG_POOL(3, "AvgPool3DBackward0").autocast(Autocast::Float);
 #undef RL_AVG_POOL
 
 }  // namespace
 
-const Op<Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t, bool)> avg_pool_backward =
-    define<Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t, bool)>(
+const Op<Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t, bool, bool)> avg_pool_backward =
+    define<Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t, bool, bool)>(
     "_avg_pool_backward(Tensor grad_output, int[] input_sizes, int[] kernel_size, int[] stride, "
-    "int[] padding, bool count_include_pad, int? divisor_override, int spatial, bool ceil_mode) "
-    "-> Tensor")
+    "int[] padding, bool count_include_pad, int? divisor_override, int spatial, bool ceil_mode, "
+    "bool channels_last=False) -> Tensor")
   .doc("The gradient of an average pool.")
   .forms(Hidden)
   .dense()
   .infer([](Infer& r, const Tensor& grad, Ints sizes, Ints, Ints, Ints, bool, MaybeInt, int64_t,
-            bool) { r.result(sizes, grad.dtype(), grad.device()); })
+            bool, bool last) { gradient_like(r, sizes, grad, last); })
   .kernel([](Tensor& result, const Tensor& grad, Ints sizes, Ints kernel, Ints stride, Ints padding,
-             bool with_pad, MaybeInt divisor, int64_t spatial, bool) {
-    set_zero(result);
+             bool with_pad, MaybeInt divisor, int64_t spatial, bool, bool) {
     const Pooling p = averaging(sizes, grad.sizes(), kernel, stride, padding, with_pad, divisor,
                                 size_t(spatial));
-    if (grad.numel()) kernels::avg_pool_backward(grad.dtype(), p, result.data(), grad.data());
+    into_dense(result, Tensor(), [&](const Tensor& x, const Tensor&) {
+      if (grad.numel() == 0) set_zero(x);
+      else kernels::avg_pool_backward(grad.dtype(), p, x.data(), grad.data());
+    });
   })
   .grad("grad_output", "grad, kernel_size, stride, padding, ceil_mode, count_include_pad, "
         "divisor_override, spatial",
@@ -425,7 +430,8 @@ Dims adaptive_sizes(const Tensor& self, Ints output, size_t n, const char* name,
       check(self.is_floating() || self.is_meta(), ErrorKind::NotImplemented,                     \
             "\"adaptive_avg_pool" #N "d\" not implemented for '", type_name_of(self.dtype()),    \
             "'");                                                                                \
-      result_like(r, sizes, self, self.dtype());                                                 \
+      if (N == 2) result_in_format(r, sizes, self, self.dtype());                                  \
+      else r.result(sizes, self.dtype(), self.device());                                                 \
     })                                                                                           \
     .kernel([](Tensor& result, const Tensor& self, Ints) {                                       \
       const Pooling p = planes_of(self.sizes(), result.sizes(), N);                              \
@@ -435,12 +441,12 @@ Dims adaptive_sizes(const Tensor& self, Ints output, size_t n, const char* name,
       });                                                                                        \
     })                                                                                           \
     .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {                     \
-      return adaptive_avg_backward(grad, self.sizes(), N);                                       \
+      return adaptive_avg_backward(grad, self.sizes(), N, N == 2 && suggests_channels_last(self)); \
     })
 
 }  // namespace
 
-extern const Op<Tensor(Tensor, Ints, int64_t)> adaptive_avg_backward;
+extern const Op<Tensor(Tensor, Ints, int64_t, bool)> adaptive_avg_backward;
 
 namespace {
 RL_ADAPTIVE_AVG(2, "AdaptiveAvgPool2DBackward0");
@@ -448,20 +454,22 @@ RL_ADAPTIVE_AVG(3, "AdaptiveAvgPool3DBackward0");
 #undef RL_ADAPTIVE_AVG
 }  // namespace
 
-const Op<Tensor(Tensor, Ints, int64_t)> adaptive_avg_backward =
-    define<Tensor(Tensor, Ints, int64_t)>(
-    "_adaptive_avg_pool_backward(Tensor grad_output, int[] input_sizes, int spatial) -> Tensor")
+const Op<Tensor(Tensor, Ints, int64_t, bool)> adaptive_avg_backward =
+    define<Tensor(Tensor, Ints, int64_t, bool)>(
+    "_adaptive_avg_pool_backward(Tensor grad_output, int[] input_sizes, int spatial, "
+    "bool channels_last=False) -> Tensor")
   .doc("The gradient of an adaptive average pool.")
   .forms(Hidden)
   .dense()
-  .infer([](Infer& r, const Tensor& grad, Ints sizes, int64_t) {
-    r.result(sizes, grad.dtype(), grad.device());
+  .infer([](Infer& r, const Tensor& grad, Ints sizes, int64_t, bool last) {
+    gradient_like(r, sizes, grad, last);
   })
-  .kernel([](Tensor& result, const Tensor& grad, Ints sizes, int64_t spatial) {
-    set_zero(result);
+  .kernel([](Tensor& result, const Tensor& grad, Ints sizes, int64_t spatial, bool) {
     const Pooling p = planes_of(sizes, grad.sizes(), size_t(spatial));
-    if (grad.numel())
-      kernels::adaptive_avg_pool_backward(grad.dtype(), p, result.data(), grad.data());
+    into_dense(result, Tensor(), [&](const Tensor& x, const Tensor&) {
+      if (grad.numel() == 0) set_zero(x);
+      else kernels::adaptive_avg_pool_backward(grad.dtype(), p, x.data(), grad.data());
+    });
   })
   .grad("grad_output", "grad, grad_output.sizes, spatial",
         [](const Tensor& grad, Ints sizes, int64_t spatial) {
@@ -482,7 +490,10 @@ Tensor adaptive_average(const Tensor& self, Ints output, int64_t n, const char* 
   if (ones && (n == 2 ? self.dim() <= 4 : self.dim() <= 5)) {
     Dims dims;
     for (int64_t d = n; d > 0; --d) dims.push_back(-d);
-    return mean_dim(self, Ints(dims), true);
+    const Tensor mean = mean_dim(self, Ints(dims), true);
+    if (n == 3 || self.dim() != 4 || !suggests_channels_last(self)) return mean;
+    const int64_t c = self->sizes[1];
+    return as_strided(mean, Ints({self->sizes[0], c, 1, 1}), Ints({c, 1, c, c}), std::nullopt);
   }
   return n == 2 ? adaptive_avg_pool2d_op(self, output) : adaptive_avg_pool3d_op(self, output);
 }
@@ -504,7 +515,8 @@ const auto adaptive_avg_pool3d = define<Tensor(Tensor, Ints)>(
   .autocast(Autocast::Float)
   .composite([](const Tensor& self, Ints output) {
     return adaptive_average(self, output, 3, "adaptive_avg_pool3d");
-  });
+  })
+  .autocast(Autocast::Float);
 
 const auto adaptive_avg_pool1d = define<Tensor(Tensor, Ints)>(
     "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor")
@@ -514,7 +526,8 @@ const auto adaptive_avg_pool1d = define<Tensor(Tensor, Ints)>(
     const int64_t sizes[] = {1, output[0]};
     check(output[0] >= 0, "adaptive_avg_pool2d: elements of output_size must be greater than or "
           "equal to 0 but received ", braced(Ints(sizes, 2)));
-    return squeeze_dim(adaptive_avg_pool2d_op(unsqueeze(self, -2), Ints(sizes, 2)), -2);
+    return squeeze_dim(adaptive_average(unsqueeze(self, -2), Ints(sizes, 2), 2,
+                                        "adaptive_avg_pool2d"), -2);
   });
 
 namespace {
@@ -533,8 +546,8 @@ namespace {
       check(self.is_floating() || self.is_meta(), ErrorKind::NotImplemented,                     \
             "\"adaptive_max_pool" #N "d\" not implemented for '", type_name_of(self.dtype()),    \
             "'");                                                                                \
-      result_like(r, sizes, self, self.dtype());                                                 \
-      result_like(r, sizes, self, DType::Int64);                                                 \
+      result_in_format(r, sizes, self, self.dtype());                                                 \
+      result_in_format(r, sizes, self, DType::Int64);                                                 \
     })                                                                                           \
     .kernel([](Tensor& output, Tensor& indices, const Tensor& self, Ints) {                      \
       const Pooling p = planes_of(self.sizes(), output.sizes(), N);                              \
@@ -545,10 +558,10 @@ namespace {
     })                                                                                           \
     .grad("self", "grad.result, result1, self", [](const Tensor& grad, const Tensor& indices,    \
                                                    const Tensor& self) {                         \
-      return max_pool_backward(grad, indices, self.sizes(), N);                                  \
+      return max_pool_backward(grad, indices, self.sizes(), N, suggests_channels_last(self));    \
     })
 RL_ADAPTIVE_MAX(2, "AdaptiveMaxPool2DBackward0");
-RL_ADAPTIVE_MAX(3, "AdaptiveMaxPool3DBackward0");
+RL_ADAPTIVE_MAX(3, "AdaptiveMaxPool3DBackward0").autocast(Autocast::Float);
 #undef RL_ADAPTIVE_MAX
 
 }  // namespace

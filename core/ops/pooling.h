@@ -4,7 +4,8 @@
 
 namespace rl::ops {
 
-// (gradient, indices, input sizes, spatial dimensions): gradients at the places of maxima.
-extern const Op<Tensor(Tensor, Tensor, Ints, int64_t)> max_pool_backward;
+// (gradient, indices, input sizes, spatial dimensions, whether the result is to be in channels-last
+// order): gradients at the places of maxima.
+extern const Op<Tensor(Tensor, Tensor, Ints, int64_t, bool)> max_pool_backward;
 
 }  // namespace rl::ops

@@ -26,6 +26,11 @@ void check_float(const Tensor& t, const char* name) {
         "\" not implemented for '", type_name_of(t.dtype()), "'");
 }
 
+void check_device(const Tensor& a, const Tensor& b) {
+  check(a.device() == b.device(), "Expected all tensors to be on the same device, but found at "
+        "least two devices, cpu and meta!");
+}
+
 // ---- Unpooling
 
 void infer_unpooled(Infer& r, const Tensor& self, const Tensor& indices, Ints output, int64_t n) {
@@ -48,6 +53,7 @@ void infer_unpooled(Infer& r, const Tensor& self, const Tensor& indices, Ints ou
     check(s >= 0, name, "(): output_size must contain non-negative spatial dimensions, but got "
           "output_size=", braced(output));
   check_float(self, flat ? "max_unpool2d" : "max_unpool3d");
+  check_device(self, indices);
   Dims sizes(self.sizes());
   for (int64_t d = 0; d < n; ++d) sizes[size_t(self.dim() - n + d)] = output[size_t(d)];
   if (flat) result_in_format(r, sizes, self, self.dtype());
@@ -55,13 +61,13 @@ void infer_unpooled(Infer& r, const Tensor& self, const Tensor& indices, Ints ou
 }
 
 void unpool(const Tensor& result, const Tensor& self, const Tensor& indices, Ints output) {
+  if (result.numel() == 0) return;
   const Tensor x = dense(self), at = dense(indices);
   const int64_t area = numel_of(output);
   const int64_t* places = at.ptr<int64_t>();
   for (int64_t i = 0; i < at.numel(); ++i)
     check(uint64_t(places[i]) < uint64_t(area), "Found an invalid max index: ", places[i],
           " (output volumes are of size ", times(output), ")");
-  if (result.numel() == 0) return;
   const Tensor y = result.is_contiguous() ? result : empty(result.sizes(), result.dtype());
   const int64_t planes = y.numel() / area, count = x.numel() / std::max<int64_t>(planes, 1);
   set_zero(y);
@@ -179,6 +185,7 @@ void infer_fractional(Infer& r, const Tensor& self, Ints kernel, Ints output,
   }
   check_samples(self, samples, n, batched);
   check_float(self, "fractional_max_pool_out_frame");
+  check_device(self, samples);
   r.result(sizes, self.dtype(), self.device());
   r.result(sizes, DType::Int64, self.device());
 }

@@ -47,7 +47,7 @@ Dims resampled_sizes(Ints input, Ints output, size_t n) {
         named_sizes(output));
   for (size_t d = 2; d < n + 2; ++d)
     check(input[d] <= INT32_MAX / 16 && sizes[d] <= INT32_MAX / 16,
-          "resampling: a dimension is too long");
+          "Storage size calculation overflowed with sizes=", Ints(sizes));
   return sizes;
 }
 
