@@ -129,6 +129,19 @@ void check_output_padding(const Settings& s) {
        said);
 }
 
+void check_transposed(Ints input, Ints output, bool empty_allowed) {
+  bool good = true;
+  std::string in, out;
+  if (input.size() == 3) in = out = "1 x ";
+  for (size_t d = 2; d < input.size(); ++d) {
+    good &= output[d] >= !empty_allowed;
+    in += text(d > 2 ? " x " : "", input[d]);
+    out += text(d > 2 ? " x " : "", output[d]);
+  }
+  check(good, "Given input size per channel: (", in, "). Calculated output size per channel: (",
+        out, "). Output size is too small");
+}
+
 // A tensor's type as old messages write it: "torch.FloatTensor".
 std::string tensor_type(DType t) {
   if (is_complex(t) || t == DType::BFloat16) return text("CPU", type_name_of(t), "Type");
@@ -164,8 +177,9 @@ void check_device(const Tensor& input, const Tensor& weight, const Tensor& bias)
         "meta!");
 }
 
-// A meta result is plain, as PyTorch's.
+// A meta result is plain, and so are volumes of anything but float, as PyTorch's are.
 bool channels_last_result(const Tensor& input, const Tensor& weight) {
+  if (input.dim() == 5 && input.dtype() != DType::Float) return false;
   return !input.is_meta() && (suggests_channels_last(input) || suggests_channels_last(weight));
 }
 
@@ -254,6 +268,7 @@ const Op<Forward> convolution = define<Forward>(
     check_kernel(input, s);
     check_device(input, weight, bias);
     const Dims sizes = result_sizes(input, weight, s);
+    if (s.transposed) check_transposed(input.sizes(), sizes, input.dtype() == DType::Float);
     r.result(sizes, result_strides(sizes, input, weight), input.dtype(), input.device());
   })
   .kernel([](Tensor& result, const Tensor& input, const Tensor& weight, const Tensor& bias,
@@ -308,11 +323,17 @@ const Op<Backward> convolution_backward = define<Backward>(
       if (none) set_zero(db);
       else kernels::conv_backward_bias(dtype, sums, db.data(), g.data());
     }
-    if (dx && channels_last_result(input, weight)) {
-      const Tensor moved = empty_strided(dx.sizes(), result_strides(dx.sizes(), input, weight),
-                                         dtype);
-      copy_data(moved, dx);
-      dx = moved;
+    if (channels_last_result(input, weight)) {
+      const auto move = [&](Tensor& t, const Dims& strides) {
+        const Tensor moved = empty_strided(t.sizes(), strides, dtype);
+        copy_data(moved, t);
+        t = moved;
+      };
+      const Dims last = result_strides(weight.sizes(), input, weight);
+      bool single = true;
+      for (int64_t d = 2; d < weight.dim(); ++d) single &= weight->sizes[d] == 1;
+      if (dx) move(dx, result_strides(dx.sizes(), input, weight));
+      if (dw && !(single && weight->sizes[1] > 1)) move(dw, last);
     }
     return made;
   })

@@ -1,5 +1,5 @@
 // Padding: with a constant, or with the input's own edge, mirror image or other end.
-#include "ops/ops.h"
+#include "ops/formats.h"
 
 namespace rl::ops {
 
@@ -29,9 +29,11 @@ const Op<Tensor(Tensor, Ints, Scalar)> constant_pad_nd = define<Tensor(Tensor, I
             " resulted in a negative output size, which is invalid. Check dimension ", rank - 1 - i,
             " of your input.");
     }
-    const bool channels_last = rank == 4 && !self.is_contiguous() && self.is_contiguous(MemoryFormat::ChannelsLast);
-    if (channels_last) r.result(sizes, format_strides(sizes, MemoryFormat::ChannelsLast), self.dtype(), self.device());
-    else r.result(sizes, self.dtype(), self.device());
+    bool grows = false;
+    for (int64_t p : pad) grows |= p > 0;
+    if (grows) result_in_format(r, sizes, self, self.dtype());
+    else r.result(sizes, dense_strides_like(alias(self, sizes, self.strides(), self.offset())),
+                  self.dtype(), self.device());
   })
   .kernel([](Tensor& result, const Tensor& self, Ints pad, const Scalar& value) {
     set_value(result, value);
@@ -84,7 +86,7 @@ void check_edges(Edge how, const Tensor& self, Ints pad) {
     } else if (how == Edge::Circular) {
       check(before <= n && after <= n, "Padding value causes wrapping around more than once.");
     }
-    check(n + before + after >= 1, "input (", kNames[i], ": ", n, ") is too small. Calculated output ",
+    check(how == Edge::Circular || n + before + after >= 1, "input (", kNames[i], ": ", n, ") is too small. Calculated output ",
           kNames[i], ": ", n + before + after);
   }
   check(how == Edge::Circular || self.dtype() != DType::Bool || self.is_meta(),
@@ -155,7 +157,9 @@ template <Edge how> auto define_pad(const char* signature, const char* node, con
     .linear()
     .produce([](const Tensor& self, Ints pad) {
       NoGrad quiet;
-      return pad_edges(how, self, pad);
+      const Tensor padded = pad_edges(how, self, pad);
+      const bool last = self.dim() == 4 && suggests_channels_last(self);
+      return last ? Tensor(contiguous(padded, MemoryFormat::ChannelsLast)) : padded;
     })
     .grad("self", "grad, self.sizes, padding", [](const Tensor& grad, Ints sizes, Ints pad) {
       return pad_edges_backward(how, grad, sizes, pad);

@@ -304,6 +304,16 @@ extern const Op<Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t, 
 
 namespace {
 
+// A volume must be as large as the window, padding aside.
+void check_covers(const Tensor& self, Ints kernel) {
+  bool good = kernel.size() == 1 || kernel.size() == 3;
+  for (size_t d = 0; good && d < 3; ++d)
+    good = self.size(int64_t(d) - 3) >= at(kernel, d) || at(kernel, d) <= 0 || self.numel() == 0;
+  check(good || (kernel.size() != 1 && kernel.size() != 3), "input image (T: ", self.size(-3),
+        " H: ", self.size(-2), " W: ", self.size(-1), ") smaller than kernel size (kT: ",
+        at(kernel, 0), " kH: ", at(kernel, 1), " kW: ", at(kernel, 2), ")");
+}
+
 #define RL_AVG_POOL(N, NODE)                                                                     \
   const Op<AvgPool> avg_pool##N##d = define<AvgPool>(                                            \
       "avg_pool" #N "d(Tensor self, int[" #N "] kernel_size, int[" #N "] stride=[], "            \
@@ -319,10 +329,12 @@ namespace {
       if (N == 2) wrap_dim(-3, self.dim());                                                      \
       else check(self.dim() == 4 || self.dim() == 5,                                             \
                  "non-empty 4D or 5D (batch mode) tensor expected for input");                   \
+      if (N == 3) check_covers(self, kernel);                                                    \
       const Dims sizes = sliding_sizes(self, {kernel, stride, padding, {}, ceil}, N,             \
                                        "avg_pool" #N "d");                                       \
       check_dtype(self, N == 2 ? "avg_pool2d" : "avg_pool3d_out_frame", N == 2);                         \
-      result_in_format(r, sizes, self, self.dtype());                                                 \
+      if (N == 2) result_in_format(r, sizes, self, self.dtype());                                  \
+      else r.result(sizes, self.dtype(), self.device());                                                 \
     })                                                                                           \
     .kernel([](Tensor& result, const Tensor& self, Ints kernel, Ints stride, Ints padding, bool, \
                bool with_pad, MaybeInt divisor) {                                                \
@@ -337,7 +349,7 @@ namespace {
           "divisor_override", [](const Tensor& grad, const Tensor& self, Ints kernel,            \
           Ints stride, Ints padding, bool ceil, bool with_pad, MaybeInt divisor) {               \
       return avg_pool_backward(grad, self.sizes(), kernel, stride, padding, with_pad, divisor,   \
-                               N, ceil, suggests_channels_last(self));                           \
+                               N, ceil, N == 2 && suggests_channels_last(self));                 \
     })
 RL_AVG_POOL(2, "AvgPool2DBackward0").exact_out();
 RL_AVG_POOL(3, "AvgPool3DBackward0").autocast(Autocast::Float);
@@ -491,9 +503,11 @@ Tensor adaptive_average(const Tensor& self, Ints output, int64_t n, const char* 
     Dims dims;
     for (int64_t d = n; d > 0; --d) dims.push_back(-d);
     const Tensor mean = mean_dim(self, Ints(dims), true);
-    if (n == 3 || self.dim() != 4 || !suggests_channels_last(self)) return mean;
+    if (self.dim() != n + 2 || !suggests_channels_last(self)) return mean;
     const int64_t c = self->sizes[1];
-    return as_strided(mean, Ints({self->sizes[0], c, 1, 1}), Ints({c, 1, c, c}), std::nullopt);
+    Dims strides(size_t(n) + 2, c);
+    strides[1] = 1;
+    return as_strided(mean, mean.sizes(), Ints(strides), std::nullopt);
   }
   return n == 2 ? adaptive_avg_pool2d_op(self, output) : adaptive_avg_pool3d_op(self, output);
 }
@@ -546,8 +560,10 @@ namespace {
       check(self.is_floating() || self.is_meta(), ErrorKind::NotImplemented,                     \
             "\"adaptive_max_pool" #N "d\" not implemented for '", type_name_of(self.dtype()),    \
             "'");                                                                                \
-      result_in_format(r, sizes, self, self.dtype());                                                 \
-      result_in_format(r, sizes, self, DType::Int64);                                                 \
+      if (N == 2) result_in_format(r, sizes, self, self.dtype());                                      \
+      else r.result(sizes, self.dtype(), self.device());                                                 \
+      if (N == 2) result_in_format(r, sizes, self, DType::Int64);                                      \
+      else r.result(sizes, DType::Int64, self.device());                                                 \
     })                                                                                           \
     .kernel([](Tensor& output, Tensor& indices, const Tensor& self, Ints) {                      \
       const Pooling p = planes_of(self.sizes(), output.sizes(), N);                              \
@@ -558,7 +574,8 @@ namespace {
     })                                                                                           \
     .grad("self", "grad.result, result1, self", [](const Tensor& grad, const Tensor& indices,    \
                                                    const Tensor& self) {                         \
-      return max_pool_backward(grad, indices, self.sizes(), N, suggests_channels_last(self));    \
+      return max_pool_backward(grad, indices, self.sizes(), N,                                   \
+                               N == 2 && suggests_channels_last(self));                          \
     })
 RL_ADAPTIVE_MAX(2, "AdaptiveMaxPool2DBackward0");
 RL_ADAPTIVE_MAX(3, "AdaptiveMaxPool3DBackward0").autocast(Autocast::Float);

@@ -176,7 +176,8 @@ void infer_fractional(Infer& r, const Tensor& self, Ints kernel, Ints output,
     check(self->sizes[d] > 0, said, ": Expected input to have non-zero size for non-batch "
           "dimensions, but got", self.sizes(), " with dimension ", d, " being empty.");
   Dims sizes(self.sizes());
-  for (int64_t d = 0; d < n; ++d) {
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t d = n == 3 && i ? 3 - i : i;  // depth, width, height
     int64_t& size = sizes[size_t(self.dim() - n + d)];
     const int64_t k = kernel[size_t(d)], out = output[size_t(d)];
     check(k >= 0 && k <= size && (n == 2 ? out <= size - k + 1 : out <= size - k), said, ": pool ",
