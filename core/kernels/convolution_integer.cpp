@@ -36,7 +36,8 @@ template <class T> T added(T a, T b) { return T(uint64_t(a) + uint64_t(b)); }
 template <class T>
 void forward(const Convolution& c, T* output, const T* input, const T* weight, const T* bias) {
   const int64_t work = c.out_size() * c.taps() * c.group_in();
-  parallel_for(0, c.batch * c.out_channels, 1 + 16384 / (work + 1), [&](int64_t begin, int64_t end) {
+  const int64_t planes = c.batch * c.out_channels;
+  parallel_for(0, planes, 1 + 16384 / (work + 1), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t b = i / c.out_channels, o = i % c.out_channels, g = o / c.group_out();
       T* to = output + i * c.out_size();
@@ -75,7 +76,8 @@ void conv_forward_integer(DType dtype, const Convolution& c, void* output, const
 void conv_backward_input_integer(const Convolution& c, int64_t* grad_input,
                                  const int64_t* grad_output, const int64_t* weight) {
   const int64_t work = c.out_size() * c.taps() * c.group_out();
-  parallel_for(0, c.batch * c.in_channels, 1 + 16384 / (work + 1), [&](int64_t begin, int64_t end) {
+  const int64_t planes = c.batch * c.in_channels;
+  parallel_for(0, planes, 1 + 16384 / (work + 1), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t b = i / c.in_channels, k = i % c.in_channels, g = k / c.group_in();
       int64_t* to = grad_input + i * c.in_size();

@@ -172,7 +172,8 @@ void second_to_grid(const GridSample& s, T* result, const T* gg_input, const T* 
 // A tensor as floats or doubles: itself, or for halves a copy, rounded into it at the end.
 template <class T> class Typed {
  public:
-  Typed(DType dtype, const void* from, int64_t n) : data_(static_cast<T*>(const_cast<void*>(from))) {
+  Typed(DType dtype, const void* from, int64_t n)
+      : data_(static_cast<T*>(const_cast<void*>(from))) {
     if (from && is_half(dtype)) take(FloatCopy(dtype, from, n));
   }
   Typed(DType dtype, void* to, int64_t n, bool) : data_(static_cast<T*>(to)), dtype_(dtype) {

@@ -96,7 +96,8 @@ template <class T> class Resampler {
       }
     const T* slices = in + low * slice_in_;
     if (!inside_same_) {
-      if (kept.size() < size_t((high - low) * slice_out_)) kept.resize(size_t((high - low) * slice_out_));
+      const size_t needed = size_t((high - low) * slice_out_);
+      if (kept.size() < needed) kept.resize(needed);
       inside(kept.data(), slices, high - low, line);
       slices = kept.data();
     }

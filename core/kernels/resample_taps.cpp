@@ -89,7 +89,8 @@ template <class T> T filter_at(Resample how, T x) {
 
 // A filter over all elements within its support, normed to 1.
 template <class T> Taps<T> smooth_taps(const Resampling& r, int d) {
-  const int64_t reach = r.how == Resample::SmoothLinear ? 2 : r.how == Resample::SmoothCubic ? 4 : 6;
+  const int64_t reach = r.how == Resample::SmoothLinear ? 2
+                      : r.how == Resample::SmoothCubic  ? 4 : 6;
   const T step = step_of<T>(r, d);
   const T support = step >= 1 ? T(reach * 0.5) * step : T(reach * 0.5);
   const T shrink = step >= 1 ? 1 / step : T(1);

@@ -64,7 +64,8 @@ Three backward(const Tensor& grad, const Tensor& self, const Tensor& weight, int
     const Joined j(in, out, pad, k);
     const Tensor rows = rows_of(dense_grad, j.to, j.count), tap = select(weight, 0, k);
     if (needs[0] && j.count > 0) {
-      const Tensor part = reshape(mm(rows, t(tap)), Ints(Dims{j.count, self->sizes[1], self->sizes[2]}));
+      const Tensor part = reshape(mm(rows, t(tap)),
+                                  Ints(Dims{j.count, self->sizes[1], self->sizes[2]}));
       to_self = to_self + slice_backward(part, self.sizes(), 0, j.from, j.from + j.count, 1);
     }
     if (needs[1]) taps.push_back(mm(t(rows_of(self, j.from, j.count)), rows));

@@ -201,7 +201,8 @@ Tensor even_numbers(int64_t n, bool align_corners, DType dtype) {
     using T = pointee<decltype(t)>;
     for (int64_t i = 0; i < n; ++i) {
       const double at = n <= 1 ? 0.0
-          : (-1 + 2.0 * double(i) / double(n - 1)) * (align_corners ? 1.0 : double(n - 1) / double(n));
+          : (-1 + 2.0 * double(i) / double(n - 1)) *
+                (align_corners ? 1.0 : double(n - 1) / double(n));
       made.ptr<T>()[i] = Scalar(at).template to<T>();
     }
   });

@@ -194,8 +194,8 @@ using MaxPoolOne = Tensor(Tensor, Ints, Ints, Ints, Ints, bool);
       const Dims sizes = sliding_sizes(self, {kernel, stride, padding, dilation, ceil}, N,       \
                                        "max_pool" #N "d");                                       \
       check_dtype(self, "max_pool" #N "d");                                                      \
-      result_in_format(r, sizes, self, self.dtype());                                                 \
-      result_in_format(r, sizes, self, DType::Int64);                                                 \
+      result_in_format(r, sizes, self, self.dtype());                                            \
+      result_in_format(r, sizes, self, DType::Int64);                                            \
     })                                                                                           \
     .kernel([](Tensor& output, Tensor& indices, const Tensor& self, Ints kernel, Ints stride,    \
                Ints padding, Ints dilation, bool) {                                              \
@@ -332,9 +332,9 @@ void check_covers(const Tensor& self, Ints kernel) {
       if (N == 3) check_covers(self, kernel);                                                    \
       const Dims sizes = sliding_sizes(self, {kernel, stride, padding, {}, ceil}, N,             \
                                        "avg_pool" #N "d");                                       \
-      check_dtype(self, N == 2 ? "avg_pool2d" : "avg_pool3d_out_frame", N == 2);                         \
-      if (N == 2) result_in_format(r, sizes, self, self.dtype());                                  \
-      else r.result(sizes, self.dtype(), self.device());                                                 \
+      check_dtype(self, N == 2 ? "avg_pool2d" : "avg_pool3d_out_frame", N == 2);                 \
+      if (N == 2) result_in_format(r, sizes, self, self.dtype());                                \
+      else r.result(sizes, self.dtype(), self.device());                                         \
     })                                                                                           \
     .kernel([](Tensor& result, const Tensor& self, Ints kernel, Ints stride, Ints padding, bool, \
                bool with_pad, MaybeInt divisor) {                                                \
@@ -442,8 +442,8 @@ Dims adaptive_sizes(const Tensor& self, Ints output, size_t n, const char* name,
       check(self.is_floating() || self.is_meta(), ErrorKind::NotImplemented,                     \
             "\"adaptive_avg_pool" #N "d\" not implemented for '", type_name_of(self.dtype()),    \
             "'");                                                                                \
-      if (N == 2) result_in_format(r, sizes, self, self.dtype());                                  \
-      else r.result(sizes, self.dtype(), self.device());                                                 \
+      if (N == 2) result_in_format(r, sizes, self, self.dtype());                                \
+      else r.result(sizes, self.dtype(), self.device());                                         \
     })                                                                                           \
     .kernel([](Tensor& result, const Tensor& self, Ints) {                                       \
       const Pooling p = planes_of(self.sizes(), result.sizes(), N);                              \
@@ -560,10 +560,10 @@ namespace {
       check(self.is_floating() || self.is_meta(), ErrorKind::NotImplemented,                     \
             "\"adaptive_max_pool" #N "d\" not implemented for '", type_name_of(self.dtype()),    \
             "'");                                                                                \
-      if (N == 2) result_in_format(r, sizes, self, self.dtype());                                      \
-      else r.result(sizes, self.dtype(), self.device());                                                 \
-      if (N == 2) result_in_format(r, sizes, self, DType::Int64);                                      \
-      else r.result(sizes, DType::Int64, self.device());                                                 \
+      if (N == 2) result_in_format(r, sizes, self, self.dtype());                                \
+      else r.result(sizes, self.dtype(), self.device());                                         \
+      if (N == 2) result_in_format(r, sizes, self, DType::Int64);                                \
+      else r.result(sizes, DType::Int64, self.device());                                         \
     })                                                                                           \
     .kernel([](Tensor& output, Tensor& indices, const Tensor& self, Ints) {                      \
       const Pooling p = planes_of(self.sizes(), output.sizes(), N);                              \

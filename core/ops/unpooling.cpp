@@ -74,8 +74,11 @@ void unpool(const Tensor& result, const Tensor& self, const Tensor& indices, Int
   dispatch(x.dtype(), [&](auto* t) {
     using T = pointee<decltype(t)>;
     parallel_for(0, planes, 1 + 16384 / (count + 1), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin * count; i < end * count; ++i)
-        y.ptr<T>()[i / count * area + places[i]] = x.ptr<T>()[i];
+      for (int64_t p = begin; p < end; ++p) {
+        T* to = y.ptr<T>() + p * area;
+        const T* from = x.ptr<T>() + p * count;
+        for (int64_t i = 0; i < count; ++i) to[places[p * count + i]] = from[i];
+      }
     });
   });
   if (!y.same(result)) copy_data(result, y);

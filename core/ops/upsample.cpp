@@ -124,7 +124,8 @@ void run(const Tensor& result, const Tensor& from, bool backward, const Request&
     kernels::resample_backward(x.dtype(), described(q, y.sizes(), x.sizes(), last, true),
                                y.data(), x.data());
   } else {
-    kernels::resample(x.dtype(), described(q, x.sizes(), y.sizes(), last, false), y.data(), x.data());
+    kernels::resample(x.dtype(), described(q, x.sizes(), y.sizes(), last, false), y.data(),
+                      x.data());
   }
   if (!direct) copy_data(result, y);
 }

@@ -130,6 +130,7 @@ F(
     call(t(1, 1, 3, 3), size=5, mode="bicubic", align_corners=True),
     call(t(1, 2, 5), size=3),
     call(t(1, 1, 4, 4), scale_factor=0.5, mode="bilinear", antialias=True),
+    call(t(1, 1, 4, 4), scale_factor=0.5, mode="lanczos", antialias=True),
     call(t(1, 2, 4), scale_factor=1.6, mode="linear", align_corners=True),
     call(t(1, 1, 3, 3), scale_factor=1.7, mode="bilinear", recompute_scale_factor=True),
     fails=[

@@ -228,6 +228,18 @@ RUN_BY = {
     name: home
     for home, names in {
         "nn.functional.logsigmoid": "log_sigmoid log_sigmoid_backward",
+        "nn.functional.interpolate": "upsample_nearest1d upsample_nearest2d upsample_nearest3d "
+        "_upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d "
+        "upsample_linear1d upsample_bilinear2d upsample_trilinear3d upsample_bicubic2d "
+        "_upsample_bilinear2d_aa _upsample_bicubic2d_aa _upsample_lanczos2d_aa",
+        "nn.functional.grid_sample": "grid_sampler grid_sampler_2d grid_sampler_3d "
+        "_grid_sampler_backward_backward",
+        "nn.functional.affine_grid": "affine_grid_generator",
+        "nn.functional.unfold": "im2col",
+        "nn.functional.fold": "col2im",
+        "nn.functional.max_unpool2d": "max_unpool2d max_unpool3d",
+        "nn/test_programs.py": "fractional_max_pool2d fractional_max_pool3d",
+        "nn/test_layers.py": "channel_shuffle native_channel_shuffle",
         "nn.functional.leaky_relu": "leaky_relu_backward",
         "nn.functional.prelu": "_prelu_backward_input _prelu_backward_weight",
         "Tensor.__rtruediv__": "_rdiv",

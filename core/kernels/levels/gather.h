@@ -5,7 +5,9 @@
 namespace rl::kernels::RL_LEVEL_NAMESPACE {
 
 // Positions of a vector's elements: 32 bits each, so half a register for doubles.
-template <class T> struct Places { typedef int32_t Raw __attribute__((vector_size(kVectorBytes))); };
+template <class T> struct Places {
+  typedef int32_t Raw __attribute__((vector_size(kVectorBytes)));
+};
 template <> struct Places<double> {
   typedef int32_t Raw __attribute__((vector_size(kVectorBytes / 2)));
 };

@@ -6,9 +6,9 @@
 
 namespace rl::kernels {
 
-// out[i] = sum over k < width of weight[k * step + i] * in[index[k * step + i]], i < n. Taps of an output that
-// are mere filling have weight 0 and, if `filled`, count for nothing even where the input is not
-// finite.
+// out[i] = sum over k < width of weight[k * step + i] * in[index[k * step + i]], for i < n. Taps of
+// an output that are mere filling have weight 0 and, if `filled`, count for nothing even where the
+// input is not finite.
 template <class T> struct Gathering {
   int64_t n, step, width;
   const int32_t* index;
