@@ -3,7 +3,7 @@
 
 #include "kernels/cast.h"
 #include "kernels/copy.h"
-#include "ops/ops.h"
+#include "ops/copying.h"
 #include "tensor/iterator.h"
 
 namespace rl::ops {
@@ -153,9 +153,9 @@ const Op<Tensor(Tensor, Format)> contiguous = define<Tensor(Tensor, Format)>(
   });
 
 const Op<Tensor(Tensor, Tensor, bool)> copy_ = define<Tensor(Tensor, Tensor, bool)>(
-    "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)")
+    "copy_(Tensor(a!) self, Tensor other, bool non_blocking=False) -> Tensor(a!)")
   .doc(R"(
-    Copies the values of `src`, broadcast and converted, into the tensor.
+    Copies the values of `other`, broadcast and converted, into the tensor.
 
     >>> x = torch.zeros(2, 2); x.copy_(torch.tensor([1, 2]))
     tensor([[1., 2.],
@@ -163,6 +163,7 @@ const Op<Tensor(Tensor, Tensor, bool)> copy_ = define<Tensor(Tensor, Tensor, boo
   )")
   .node("CopyBackwards")
   .forms(Method)
+  .number("other")
   .accepts_conj()
   .infer([](Infer&, const Tensor& self, const Tensor& src, bool) {
     const Dims sizes = broadcast(self.sizes(), src.sizes());
@@ -173,7 +174,7 @@ const Op<Tensor(Tensor, Tensor, bool)> copy_ = define<Tensor(Tensor, Tensor, boo
   })
   .effect([](const Tensor& self, const Tensor& src, bool) { copy_data(self, src); })
   .grad("self", "grad", [](const Tensor& grad) { return zeros_like(grad); })
-  .grad("src", "grad", [](const Tensor& grad) { return grad; });
+  .grad("other", "grad", [](const Tensor& grad) { return grad; });
 
 const auto fill_tensor = define<Tensor(Tensor, Tensor)>(
     "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)")
@@ -190,7 +191,7 @@ const auto fill_tensor = define<Tensor(Tensor, Tensor)>(
   .grad("self", "grad", [](const Tensor& grad) { return zeros_like(grad); })
   .grad("value", "grad", [](const Tensor& grad) { return sum(grad); });
 
-const auto fill_ = define<Tensor(Tensor, Scalar)>(
+const Op<Tensor(Tensor, Scalar)> fill_ = define<Tensor(Tensor, Scalar)>(
     "fill_(Tensor(a!) self, Scalar value) -> Tensor(a!)")
   .doc(R"(
     Sets all elements to `value`.

@@ -510,4 +510,42 @@ const auto argwhere = define<Tensor(Tensor)>("argwhere(Tensor self) -> Tensor")
   .forms(Function | Method)
   .composite([](const Tensor& self) { return nonzero(self); });
 
+const Op<Tensors(Tensor)> nonzero_tuple = define<Tensors(Tensor)>("nonzero_numpy(Tensor self) -> Tensor[]")
+  .doc("The coordinates of the elements that are not zero, one tensor for each dimension.")
+  .forms(Hidden)
+  .composite([](const Tensor& self) {
+    return Tensors(unbind(nonzero(self.dim() ? self : Tensor(unsqueeze(self, 0))), 1));
+  });
+
+const auto where_condition = define<Tensors(Tensor)>("where(Tensor condition) -> Tensor[]")
+  .forms(Function)
+  .composite([](const Tensor& condition) { return Tensors(nonzero_tuple(condition)); });
+
+const auto take_along_dim = define<Tensor(Tensor, Tensor, std::optional<int64_t>)>(
+    "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
+  .doc(R"(
+    gather with input and indices broadcast to each other; of the flattened input without `dim`.
+
+    >>> x = torch.tensor([[3, 1], [2, 4]])
+    >>> torch.take_along_dim(x, x.argsort(1), 1)
+    tensor([[1, 3],
+            [2, 4]])
+  )")
+  .forms(Function | Method | Out)
+  .composite([](const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
+    check(indices.dtype() == DType::Int64, "torch.take_along_dim(): dtype of indices should be Long "
+          "but got ", type_name_of(indices.dtype()));
+    if (!dim) return Tensor(gather(reshape(self, Ints{-1}), 0, reshape(indices, Ints{-1}), false));
+    check(self.dim() == indices.dim(), "torch.take_along_dim(): input and indices should have the "
+          "same number of dimensions, but got ", self.dim(), " dimensions for input, and ",
+          indices.dim(), " dimensions for indices");
+    const int64_t d = wrap_dim(*dim, self.dim(), false);
+    Dims of_self(self.sizes()), of_indices(indices.sizes());
+    of_self[d] = of_indices[d] = 1;
+    of_self = of_indices = broadcast(of_self, of_indices);
+    of_self[d] = self.sizes()[d];
+    of_indices[d] = indices.sizes()[d];
+    return Tensor(gather(expand(self, of_self), d, expand(indices, of_indices), false));
+  });
+
 }  // namespace rl::ops

@@ -1,9 +1,9 @@
 // Gathering and scattering along one dimension, by an index per element or per slice.
+#include "ops/scatter.h"
+
 #include "ops/ops.h"
-#include "ops/places.h"
 
 namespace rl::ops {
-namespace {
 
 using kernels::Combine;
 
@@ -50,8 +50,12 @@ void check_bounds(const Tensor& index, const Tensor& self, int64_t dim) {
   }
 }
 
+namespace {
+
 int64_t rank(const Tensor& t) { return std::max<int64_t>(t.dim(), 1); }
 int64_t extent(const Tensor& t, int64_t d) { return t.dim() ? t.sizes()[d] : 1; }
+
+}  // namespace
 
 void check_scatter(Infer& r, const Tensor& self, int64_t dim, const Tensor& index, const Tensor* src) {
   const int64_t d = wrap_dim(dim, self.dim());
@@ -85,6 +89,8 @@ Tensor part_for(const Tensor& src, const Tensor& index) {
   if (src.dim() != index.dim()) return alias(src, index.sizes(), index.dim() ? Ints{1} : Ints(), src.offset());
   return alias(src, index.sizes(), src.strides(), src.offset());
 }
+
+namespace {
 
 // result[index] = or combined with src, after all checks of values.
 void scatter_into(const Tensor& result, int64_t dim, const Tensor& given, const Tensor& src,
@@ -247,6 +253,27 @@ const Op<Tensor(Tensor, int64_t, Tensor, Tensor)> scatter_add =
 
 // ---- One index per slice
 
+void check_slices(const char* op, const Tensor& self, int64_t dim, const Tensor& index,
+                  const Tensor& source) {
+  const int64_t d = wrap_dim(dim, self.dim());
+  check(index.dim() <= 1, ErrorKind::Index, op, ": Index is supposed to be a vector, but "
+        "got dim: ", index.dim(), " with type: ", type_name_of(index.dtype()), " and size: ",
+        index.sizes());
+  check(is_index_dtype(index.dtype()), op, ": Expected dtype int32/int64 for index but got: ",
+        type_name_of(index.dtype()));
+  check(self.dtype() == source.dtype(), op, ": self (", type_name_of(self.dtype()),
+        ") and source (", type_name_of(source.dtype()), ") must have the same scalar type");
+  check(source.dim() == 0 || wrap_dim(dim, source.dim()) < source.dim(), op, ": Indexing "
+        "dim ", d, " is out of bounds of the source tensor");
+  check(index.numel() == extent(source, source.dim() ? std::min(d, source.dim() - 1) : 0),
+        op, ": Number of indices (", index.numel(), ") should be equal to source.size(dim): (",
+        extent(source, d), "), for dim: ", d);
+  bool fits = rank(self) == rank(source);
+  for (int64_t k = 0; fits && k < rank(self); ++k) fits = k == d || extent(self, k) == extent(source, k);
+  check(fits, "source tensor shape must match self tensor shape, excluding the specified "
+        "dimension. Got self.shape = ", self.sizes(), " source.shape = ", source.sizes());
+}
+
 const Op<Tensor(Tensor, int64_t, Tensor, Tensor, Scalar)> index_add =
     define<Tensor(Tensor, int64_t, Tensor, Tensor, Scalar)>(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor")
@@ -261,23 +288,7 @@ const Op<Tensor(Tensor, int64_t, Tensor, Tensor, Scalar)> index_add =
   .edits()
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
             const Scalar&) {
-    const int64_t d = wrap_dim(dim, self.dim());
-    check(index.dim() <= 1, ErrorKind::Index, "index_add_(): Index is supposed to be a vector, but "
-          "got dim: ", index.dim(), " with type: ", type_name_of(index.dtype()), " and size: ",
-          index.sizes());
-    check(is_index_dtype(index.dtype()), "index_add_(): Expected dtype int32/int64 for index but got: ",
-          type_name_of(index.dtype()));
-    check(self.dtype() == source.dtype(), "index_add_(): self (", type_name_of(self.dtype()),
-          ") and source (", type_name_of(source.dtype()), ") must have the same scalar type");
-    check(source.dim() == 0 || wrap_dim(dim, source.dim()) < source.dim(), "index_add_(): Indexing "
-          "dim ", d, " is out of bounds of the source tensor");
-    check(index.numel() == extent(source, source.dim() ? std::min(d, source.dim() - 1) : 0),
-          "index_add_(): Number of indices (", index.numel(), ") should be equal to source.size(dim): (",
-          extent(source, d), "), for dim: ", d);
-    bool fits = rank(self) == rank(source);
-    for (int64_t k = 0; fits && k < rank(self); ++k) fits = k == d || extent(self, k) == extent(source, k);
-    check(fits, "source tensor shape must match self tensor shape, excluding the specified "
-          "dimension. Got self.shape = ", self.sizes(), " source.shape = ", source.sizes());
+    check_slices("index_add_()", self, dim, index, source);
     r.result(self.sizes(), self.dtype(), self.device());
   })
   .kernel([](Tensor& result, const Tensor&, int64_t dim, const Tensor& given, const Tensor& source,

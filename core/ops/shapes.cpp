@@ -32,19 +32,6 @@ const auto narrow_tensor = define<Tensor(Tensor, int64_t, Tensor, int64_t)>(
     return Tensor(narrow(self, dim, item_of(start).to_int(), length));
   });
 
-const auto narrow_copy = define<Tensor(Tensor, int64_t, int64_t, int64_t)>(
-    "narrow_copy(Tensor self, int dim, int start, int length) -> Tensor")
-  .doc(R"(
-    narrow with memory of its own.
-
-    >>> torch.narrow_copy(torch.arange(5), 0, 1, 2)
-    tensor([1, 2])
-  )")
-  .forms(Function | Method | Out)
-  .composite([](const Tensor& self, int64_t dim, int64_t start, int64_t length) {
-    return Tensor(clone(narrow(self, dim, start, length), MemoryFormat::Contiguous));
-  });
-
 // ---- Windows and diagonals
 
 const Op<Tensor(Tensor, int64_t, int64_t, int64_t)> unfold =
@@ -190,41 +177,6 @@ const Op<Tensor(Tensor, int64_t, int64_t, int64_t)> diag_embed =
   })
   .grad("self", "grad, offset, dim1, dim2", [](const Tensor& grad, int64_t offset, int64_t dim1, int64_t dim2) {
     return diagonal(grad, offset, dim1, dim2);
-  });
-
-const auto diagonal_copy = define<Tensor(Tensor, int64_t, int64_t, int64_t)>(
-    "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor")
-  .doc(R"(
-    diagonal with memory of its own.
-
-    >>> torch.diagonal_copy(torch.tensor([[1, 2], [3, 4]]))
-    tensor([1, 4])
-  )")
-  .node("DiagonalBackward0_copy")
-  .forms(Function | Out)
-  .linear()
-  .produce([](const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
-    NoGrad quiet;
-    return Tensor(clone(diagonal(self, offset, dim1, dim2), MemoryFormat::Contiguous));
-  })
-  .grad("self", "grad, self.sizes, offset, dim1, dim2",
-        [](const Tensor& grad, Ints sizes, int64_t offset, int64_t dim1, int64_t dim2) {
-    return diagonal_backward(grad, sizes, offset, dim1, dim2);
-  });
-
-const auto diag = define<Tensor(Tensor, int64_t)>("diag(Tensor self, int diagonal=0) -> Tensor")
-  .doc(R"(
-    A matrix's diagonal, or the matrix with a vector as its diagonal.
-
-    >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
-    tensor([1, 4])
-  )")
-  .forms(Function | Method | Out)
-  .exact_out()
-  .composite([](const Tensor& self, int64_t offset) {
-    check(self.dim() == 1 || self.dim() == 2, "diag(): Supports 1D or 2D tensors. Got ", self.dim(), "D");
-    if (self.dim() == 1) return Tensor(diag_embed(self, offset, 0, 1));
-    return Tensor(diagonal_copy(self, offset, 0, 1));
   });
 
 const auto diagflat = define<Tensor(Tensor, int64_t)>("diagflat(Tensor self, int offset=0) -> Tensor")
