@@ -19,6 +19,11 @@ template <class T, size_t N> class First {
   alignas(T) unsigned char room_[N * sizeof(T)];
 };
 
+// The parameters that have edges: those that formulas give gradients for, as in PyTorch.
+uint64_t with_edges(const Record& r) {
+  return r.no_derivative.empty() ? r.grad_params : r.tensor_params;
+}
+
 Tensor without_data(const Tensor& t) {
   Tensor m = empty({}, t.dtype(), Device{DeviceType::Meta});
   m->offset = t.offset();
@@ -30,17 +35,16 @@ Tensor without_data(const Tensor& t) {
 
 OpNode::OpNode(const Record& r, const Arg* args, const Arg* values) : record_(r) {
   for (size_t i = 0; i < r.params.size(); ++i) {
-    if (!(r.tensor_params >> i & 1)) continue;
-    const bool serves = (r.no_derivative.empty() ? r.grad_params : r.tensor_params) >> i & 1;
+    if (!(with_edges(r) >> i & 1)) continue;
     if (r.params[i].type == Type::Tensors) {
       list_lengths_.push_back(int(args[i].count));
       for (const Tensor& t : args[i].tensors()) {
-        next.push_back(serves && t ? gradient_edge(t) : Edge());
+        next.push_back(t ? gradient_edge(t) : Edge());
         if (next.back()) needed_ |= uint64_t(1) << i;
       }
     } else {
       const bool tensor = args[i].is_tensor() && is_differentiable(args[i].tensor->dtype);
-      next.push_back(serves && tensor ? gradient_edge(args[i].as_tensor()) : Edge());
+      next.push_back(tensor ? gradient_edge(args[i].as_tensor()) : Edge());
       if (next.back()) needed_ |= uint64_t(1) << i;
     }
   }
@@ -112,7 +116,8 @@ void OpNode::attach(const Tensor* results, size_t n) {
 
 size_t OpNode::edge_count(int param) const {
   int list = 0;
-  for (int i = 0; i < param; ++i) list += record_.params[size_t(i)].type == Type::Tensors;
+  for (int i = 0; i < param; ++i)
+    list += record_.params[size_t(i)].type == Type::Tensors && (with_edges(record_) >> i & 1);
   return record_.params[size_t(param)].type == Type::Tensors ? size_t(list_lengths_[size_t(list)])
                                                               : 1;
 }
@@ -120,7 +125,7 @@ size_t OpNode::edge_count(int param) const {
 size_t OpNode::first_edge(int param) const {
   size_t at = 0;
   for (int i = 0; i < param; ++i)
-    if (record_.tensor_params >> i & 1) at += edge_count(i);
+    if (with_edges(record_) >> i & 1) at += edge_count(i);
   return at;
 }
 

@@ -39,7 +39,7 @@ template <class F> Tensor seen_as(const Tensor& self, F view) {
 const auto transpose_ = define<Tensor(Tensor, int64_t, int64_t)>(
     "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)")
   .doc("Swaps two dimensions of this tensor.")
-  .alias("swapaxes_").alias("swapdims_")
+  .alias("swapdims_")
   .node("TransposeBackward1")
   .forms(Method)
   .accepts_conj()
@@ -51,6 +51,12 @@ const auto transpose_ = define<Tensor(Tensor, int64_t, int64_t)>(
   .grad("self", "grad, dim0, dim1", [](const Tensor& grad, int64_t dim0, int64_t dim1) {
     return transpose(grad, dim0, dim1);
   });
+
+const auto swapaxes_ = define<Tensor(Tensor, int64_t, int64_t)>(
+    "swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)")
+  .doc("transpose_ under numpy's names.")
+  .forms(Method)
+  .composite([](const Tensor& self, int64_t a, int64_t b) { return Tensor(transpose_(self, a, b)); });
 
 const auto t_ = define<Tensor(Tensor)>("t_(Tensor(a!) self) -> Tensor(a!)")
   .doc("Transposes this matrix; tensors of fewer dimensions stay as they are.")

@@ -230,7 +230,7 @@ const Op<Tensor(Tensor, int64_t, int64_t)> transpose = define<Tensor(Tensor, int
     >>> torch.transpose(torch.zeros(2, 3), 0, 1).shape
     torch.Size([3, 2])
   )")
-  .alias("swapaxes").alias("swapdims")
+  .alias("swapdims")
   .forms(Function | Method)
   .accepts_conj()
   .linear()
@@ -246,6 +246,12 @@ const Op<Tensor(Tensor, int64_t, int64_t)> transpose = define<Tensor(Tensor, int
   .grad("self", "grad, dim0, dim1", [](const Tensor& grad, int64_t dim0, int64_t dim1) {
     return transpose(grad, dim0, dim1);
   });
+
+const auto swapaxes = define<Tensor(Tensor, int64_t, int64_t)>(
+    "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)")
+  .doc("transpose under numpy's names.")
+  .forms(Function | Method)
+  .composite([](const Tensor& self, int64_t a, int64_t b) { return Tensor(transpose(self, a, b)); });
 
 const Op<Tensor(Tensor)> t = define<Tensor(Tensor)>("t(Tensor(a) self) -> Tensor(a)")
   .doc(R"(
