@@ -77,6 +77,7 @@ template <class Managed> void free_capsule(PyObject* capsule) {
 
 template <class Managed> PyObject* make_capsule(const Tensor& t) {
   auto out = std::make_unique<Export<Managed>>();
+  t->storage->pin();
   out->tensor = alias(t);  // sizes of its own, whatever becomes of t's
   out->strides = Dims(t.strides());
   // A dimension of size 1 or 0 is never stepped through: others ask for strides of 1 there.

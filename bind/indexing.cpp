@@ -228,7 +228,9 @@ int tensor_set_item(PyObject* self, PyObject* key, PyObject* value) {
       put(x, v.dtype() == x.view.dtype() ? v : ops::to_dtype(v, x.view.dtype()));
       return 0;
     }
-    ops::copy_(x.view, without_leading_ones(v, x.view));
+    Tensor placed = without_leading_ones(v, x.view);
+    if (placed.sizes() != x.view.sizes()) placed = ops::expand(placed, x.view.sizes(), false);
+    ops::copy_(x.view, placed);
     return 0;
   });
 }

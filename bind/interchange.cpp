@@ -132,6 +132,7 @@ PyObject* lend(const Tensor& t) {
                  kAligned | kNotSwapped | kWriteable, self->layout, self->layout + dim, t.data(),
                  nullptr};
   self->storage = t.storage().leave();
+  self->storage->pin();  // for good, as in PyTorch: the array may have lent its memory on
   return object.leave();
 }
 

@@ -336,10 +336,6 @@ PyObject* set_(PyObject* o, PyObject* args, PyObject* kwargs) {
     for (int64_t s : strides) check(s >= 0, "as_strided: Negative strides are not supported at the "
                                     "moment, got strides: ", Ints(strides));
     const size_t bytes = bytes_needed(sizes, strides, at, t.element_size());
-    check(bytes <= storage->nbytes() || storage->resizable(), "setStorage: sizes ", Ints(sizes),
-          ", strides ", Ints(strides), ", storage offset ", at, ", and itemsize ", t.element_size(),
-          " requiring a storage size of ", int64_t(bytes), " are out of bounds for storage of size ",
-          int64_t(storage->nbytes()));
     if (bytes > storage->nbytes()) storage->resize(bytes);
     Storage::release(t->storage);
     t->storage = storage.leave();
@@ -478,8 +474,14 @@ int tensor_bool(PyObject* o) {
   });
 }
 
+void check_one(const Tensor& t) {
+  check(t.numel() == 1, ErrorKind::Value, "only one element tensors can be converted to Python "
+        "scalars");
+}
+
 PyObject* tensor_int(PyObject* o) {
   return guarded([&]() -> PyObject* {
+    check_one(self_of(o));
     const Scalar s = number_of(self_of(o));
     check(!s.is_complex(), "value cannot be converted to type int64_t without overflow");
     return s.is_float() ? PyLong_FromDouble(s.to_double()) : PyLong_FromLongLong(s.to_int());
@@ -488,6 +490,7 @@ PyObject* tensor_int(PyObject* o) {
 
 PyObject* tensor_float(PyObject* o) {
   return guarded([&] {
+    check_one(self_of(o));
     const Scalar s = number_of(self_of(o));
     check(!s.is_complex() || s.to_complex().imag() == 0,
           "value cannot be converted to type double without overflow");
@@ -498,7 +501,7 @@ PyObject* tensor_float(PyObject* o) {
 PyObject* tensor_index(PyObject* o) {
   return guarded([&] {
     const Tensor& t = self_of(o);
-    check(t.numel() == 1 && is_integral(t.dtype()), ErrorKind::Type,
+    check(t.numel() == 1 && (is_integral(t.dtype()) || t.dtype() == DType::Bool), ErrorKind::Type,
           "only integer tensors of a single element can be converted to an index");
     return PyLong_FromLongLong(number_of(t).to_int());
   });

@@ -141,7 +141,8 @@ const Record* plausible(const OpName& op, const Call& call) {
   }
   std::string s = text(op.name, "() received an invalid combination of arguments - got ",
                        types_text(call), ", but expected one of:");
-  for (const Record* r : op.overloads) s += "\n * " + signature_text(*r, call.method);
+  for (const Record* r : op.overloads)
+    s += "\n * " + signature_text(*r, call.method) + mismatches_text(*r, call);
   fail(ErrorKind::Type, s, "\n");
 }
 

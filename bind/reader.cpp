@@ -277,6 +277,37 @@ std::string types_text(const Call& call) {
   return s + ")";
 }
 
+// Which of as many arguments as an overload takes have other types: "(Tensor, !str!)".
+std::string mismatches_text(const Record& r, const Call& call) {
+  const size_t self = call.method ? 1 : 0, n = r.params.size();
+  const size_t takes = n - self + size_t((r.forms & Out) && !call.method);
+  const size_t named = call.names ? size_t(PyTuple_GET_SIZE(call.names)) : 0;
+  const size_t given = size_t(call.count) - self + named + size_t(call.out != nullptr);
+  if (given != std::max<size_t>(takes, 1) || call.out) return "";
+  Arg scratch;
+  LazyRoom room;
+  std::string types, strange;
+  const auto say = [&](const Param* p, PyObject* value, const std::string& name) {
+    const bool fits = p && read_value(*p, value, scratch, room);
+    const char* mark = fits ? "" : "!";
+    types += (types.empty() ? "" : ", ") + name + mark + python_type(value) + mark;
+  };
+  for (size_t i = self; i < size_t(call.count); ++i)
+    say(i < n ? &r.params[i] : nullptr, call.args[i], "");
+  for (size_t k = 0; k < named; ++k) {
+    const std::string name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(call.names, Py_ssize_t(k)));
+    const Param* found = nullptr;
+    for (size_t i = self; i < n; ++i)
+      if (name_matches(name, shown_name(r, i, r.params[i], call.method))) found = &r.params[i];
+    if (!found) strange += (strange.empty() ? "" : ", ") + name;
+    say(found, call.args[size_t(call.count) + k], name + "=");
+  }
+  if (!strange.empty()) {
+    return "\n      didn't match because some of the keywords were incorrect: " + strange;
+  }
+  return "\n      didn't match because some of the arguments have invalid types: (" + types + ")";
+}
+
 namespace {
 
 bool mismatch(std::string* why, const std::string& words) {
@@ -301,6 +332,20 @@ bool fill_defaults(const Record& r, size_t from, Arg* args) {
     args[i] = r.params[i].fallback.arg();
   }
   return true;
+}
+
+// Says which item of a list of tensors is none.
+bool odd_item(PyObject* list, size_t argument, std::string& why) {
+  if (!PyList_Check(list) && !PyTuple_Check(list)) return false;
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(list);
+  for (Py_ssize_t k = 0; k < n; ++k) {
+    PyObject* item = PySequence_Fast_GET_ITEM(list, k);
+    if (is_tensor(item)) continue;
+    why = text("expected Tensor as element ", int64_t(k), " in argument ", int64_t(argument),
+               ", but got ", python_type(item));
+    return true;
+  }
+  return false;
 }
 
 // The common call: positional arguments of the right types, defaults for the rest.
@@ -383,6 +428,7 @@ bool read_call(const Record& r, const Call& call, Arg* args, LazyRoom& room, std
     if (!read_value(p, value, args[i], room)) {
       if (!why) return false;
       const std::string_view shown = shown_name(r, i, p, call.method);
+      if (p.type == Type::Tensors && odd_item(value, i - self, *why)) return false;
       if (i < positional) {
         *why = text(r.base, "(): argument '", shown, "' (position ", int64_t(i + 1 - self),
                     ") must be ", type_word(p), ", not ", python_type(value));

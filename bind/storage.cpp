@@ -106,8 +106,12 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
     PyErr_SetString(PyExc_BufferError, "a meta storage has no bytes");
     return -1;
   }
-  return PyBuffer_FillInfo(view, o, s.nbytes() ? s.data() : &nothing, Py_ssize_t(s.nbytes()), 0, flags);
+  const int failed =
+      PyBuffer_FillInfo(view, o, s.nbytes() ? s.data() : &nothing, Py_ssize_t(s.nbytes()), 0, flags);
+  if (!failed) s.pin();
+  return failed;
 }
+void release_buffer(PyObject* o, Py_buffer*) { self_of(o).unpin(); }
 
 PyMethodDef methods[] = {{"nbytes", nbytes, METH_NOARGS, "Size in bytes."},
                          {"size", nbytes, METH_NOARGS, nullptr},
@@ -157,6 +161,7 @@ int add_storage(PyObject* module) {
                          {Py_tp_getset, properties},
                          {Py_sq_length, reinterpret_cast<void*>(length)},
                          {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+                         {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
                          {0, nullptr}};
   PyType_Spec spec = {"rushlight._C.UntypedStorage", sizeof(StorageObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};

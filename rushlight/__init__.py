@@ -106,7 +106,7 @@ from ._settings import (
     set_warn_always,
     use_deterministic_algorithms,
 )
-from ._shapes import broadcast_tensors
+from ._shapes import atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_tensors
 from ._tensor_str import set_printoptions
 from .autograd.grad_mode import (
     enable_grad,
@@ -129,6 +129,7 @@ from .functional import (
     is_signed,
     is_storage,
     is_tensor,
+    nonzero,
     numel,
     split,
     typename,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 from . import _C
 
 
@@ -12,6 +10,43 @@ def broadcast_tensors(*tensors):
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tensors[0]
     return _C._functions_table["broadcast_tensors"](list(tensors))
+
+
+def _check_elements(tensors) -> None:
+    for i, t in enumerate(tensors):
+        if not isinstance(t, _C.TensorBase):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}"
+            )
+
+
+def block_diag(*tensors):
+    """A matrix with the tensors, of two dimensions at most, as blocks along its diagonal.
+
+    Raises RuntimeError for more dimensions.
+    """
+    return _C._ops_table["block_diag"](list(tensors))
+
+
+def _widened(op, tensors):
+    if len(tensors) == 1:
+        return op(tensors[0])
+    return op(list(tensors))
+
+
+def atleast_1d(*tensors):
+    """The tensor, or each of several, with at least one dimension."""
+    return _widened(_C._functions_table["atleast_1d"], tensors)
+
+
+def atleast_2d(*tensors):
+    """The tensor, or each of several, with at least two dimensions, a vector as a row."""
+    return _widened(_C._functions_table["atleast_2d"], tensors)
+
+
+def atleast_3d(*tensors):
+    """The tensor, or each of several, with at least three dimensions: [1, n, 1] or [n, m, 1]."""
+    return _widened(_C._functions_table["atleast_3d"], tensors)
 
 
 def meshgrid(*tensors, indexing=None):
@@ -25,6 +60,7 @@ def meshgrid(*tensors, indexing=None):
         tensors = tuple(tensors[0])
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
+    _check_elements(tensors)
     for t in tensors:
         if t.dim() > 1:
             raise RuntimeError(
@@ -57,12 +93,12 @@ def meshgrid(*tensors, indexing=None):
         grids.append(t.view(shape).expand(sizes))
     if swapped:
         grids[0], grids[1] = grids[1], grids[0]
-        grids = [g.transpose(0, 1) for g in grids]
     return tuple(grids)
 
 
 def cartesian_prod(*tensors):
     """All combinations of one element of each 1-d tensor, as rows in order."""
+    _check_elements(tensors)
     for t in tensors:
         if t.dim() != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
@@ -74,14 +110,20 @@ def cartesian_prod(*tensors):
 
 def combinations(input, r=2, with_replacement=False):
     """The combinations of ``r`` elements of a 1-d tensor, as rows in order."""
+    if not isinstance(input, _C.TensorBase):
+        kind = type(input).__name__
+        raise TypeError(f"combinations(): argument 'input' (position 1) must be Tensor, not {kind}")
     if input.dim() != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_empty(0)
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = list(choose(range(input.numel()), r))
-    if not rows:
-        return input.new_empty(0, r)
-    return input[_C.tensor(rows)]
+    functions = _C._functions_table
+    places = functions["arange"](input.numel(), device=input.device)
+    places = meshgrid(*[places] * r, indexing="ij")
+    chosen = functions["full_like"](places[0], True, dtype=_C.bool)
+    for low, high in zip(places, places[1:]):
+        chosen &= low <= high if with_replacement else low < high
+    grids = meshgrid(*[input] * r, indexing="ij")
+    return functions["stack"]([g.masked_select(chosen) for g in grids], 1)

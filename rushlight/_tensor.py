@@ -172,9 +172,34 @@ def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
     return torch.norm(self, p, dim, keepdim, dtype=dtype)
 
 
+_split = torch._C._ops_table["split"]
+
+
 def split(self, split_size, dim=0):
     """See :func:`torch.split`."""
-    return torch.split(self, split_size, dim)
+    if isinstance(split_size, (list, tuple)):
+        return torch._C._VariableFunctions.split_with_sizes(self, split_size, dim)
+    return _split(self, split_size, dim)
+
+
+def nonzero(self, *, as_tuple=False):
+    """See :func:`torch.nonzero`."""
+    return torch.nonzero(self, as_tuple=as_tuple)
+
+
+def is_nonzero(self):
+    """See :func:`torch.is_nonzero`."""
+    return bool(self)
+
+
+def is_same_size(self, other):
+    """See :func:`torch.is_same_size`."""
+    if not isinstance(other, torch._C.TensorBase):
+        kind = type(other).__name__
+        raise TypeError(
+            f"is_same_size(): argument 'other' (position 1) must be Tensor, not {kind}"
+        )
+    return self.shape == other.shape
 
 
 def unflatten(self, dim, sizes):
@@ -233,6 +258,9 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
 
 def type_as(self, other):
     """This tensor with the dtype and device of ``other``."""
+    if not isinstance(other, torch._C.TensorBase):
+        kind = type(other).__name__
+        raise TypeError(f"type_as(): argument 'other' (position 1) must be Tensor, not {kind}")
     return self.to(dtype=other.dtype, device=other.device)
 
 
@@ -366,10 +394,10 @@ def register_post_accumulate_grad_hook(self, hook):
 
 _ALWAYS = (
     __repr__, __format__, __deepcopy__, __reduce_ex__, _reduce_ex_internal, __setstate__,
-    __dir__, _typed_storage, is_shared, share_memory_,
+    __dir__, _typed_storage, is_shared, share_memory_, nonzero,
 )  # fmt: skip
 _MISSING = (
-    backward, storage_type, norm, split, unflatten, unique, unique_consecutive, stft, istft,
+    backward, storage_type, norm, split, unflatten, is_nonzero, is_same_size, unique, unique_consecutive, stft, istft,
     module_load, __reversed__, __contains__, __iter__, register_hook,
     register_post_accumulate_grad_hook, type_as, new_tensor, new, is_distributed, dim_order,
     pin_memory, apply_, map_,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _C
 from ._core_ops import core_op
 
-__all__ = ["broadcast_shapes", "is_nonzero", "is_tensor", "numel", "split", "typename"]
+__all__ = ["broadcast_shapes", "is_nonzero", "is_tensor", "nonzero", "numel", "split", "typename"]
 
 
 def is_tensor(obj, /) -> bool:
@@ -89,6 +89,11 @@ def is_signed(input) -> bool:
 def is_same_size(input, other) -> bool:
     """Whether both tensors have the same sizes."""
     _check_tensor("is_same_size", input)
+    if not isinstance(other, _C.TensorBase):
+        raise TypeError(
+            "is_same_size(): argument 'other' (position 2) must be Tensor, not "
+            f"{type(other).__name__}"
+        )
     return input.shape == other.shape
 
 
@@ -98,17 +103,24 @@ def get_device(input) -> int:
     return input.get_device()
 
 
-_split = _C._ops_table["split"]
-
-
 def split(tensor, split_size_or_sections, dim=0):
     """Parts of ``tensor`` along ``dim``, as views.
 
     An int gives the size of each part (the last may be smaller), a list all their sizes.
     """
-    if isinstance(split_size_or_sections, (list, tuple)):
-        return _C._VariableFunctions.split_with_sizes(tensor, split_size_or_sections, dim)
-    return _split(tensor, split_size_or_sections, dim)
+    return tensor.split(split_size_or_sections, dim)
+
+
+_nonzero = _C._functions_table["nonzero"]
+_nonzero_numpy = _C._ops_table["nonzero_numpy"]
+
+
+def nonzero(*args, as_tuple=False, **kwargs):
+    """The coordinates of the elements that are not zero, one row each.
+
+    With ``as_tuple`` one tensor for each dimension instead, fit to index with.
+    """
+    return _nonzero_numpy(*args, **kwargs) if as_tuple else _nonzero(*args, **kwargs)
 
 
 def broadcast_shapes(*shapes):

@@ -163,6 +163,14 @@ void combine_items(Combine how, DType dtype, char* out, int64_t out_stride, cons
 
 int64_t count_nonzero(DType dtype, const char* in, int64_t stride, int64_t n) {
   int64_t count = 0;
+  if (dtype == DType::Bool && stride == 1) {
+    for (int64_t begin = 0; begin < n; begin += 128) {  // sums of a byte that cannot overflow
+      uint8_t some = 0;
+      for (int64_t i = begin; i < (begin + 128 < n ? begin + 128 : n); ++i) some += uint8_t(in[i]);
+      count += some;
+    }
+    return count;
+  }
   dispatch(dtype, [&](auto* p) {
     using T = pointee<decltype(p)>;
     for (int64_t i = 0; i < n; ++i) count += is_nonzero(load<T>(in + i * stride));
@@ -170,16 +178,28 @@ int64_t count_nonzero(DType dtype, const char* in, int64_t stride, int64_t n) {
   return count;
 }
 
-int64_t list_nonzero(DType dtype, const char* in, int64_t stride, int64_t n, int64_t first,
-                     int64_t* out) {
-  int64_t count = 0;
+// Writes each candidate and moves on only past the right ones: no branch to foresee.
+void list_nonzero(DType dtype, const char* in, int64_t stride, int64_t count, int64_t first,
+                  int64_t* out) {
   dispatch(dtype, [&](auto* p) {
     using T = pointee<decltype(p)>;
-    for (int64_t i = 0; i < n; ++i) {
-      if (is_nonzero(load<T>(in + i * stride))) out[count++] = first + i;
+    for (int64_t i = 0, k = 0; k < count; ++i) {
+      out[k] = first + i;
+      k += is_nonzero(load<T>(in + i * stride));
     }
   });
-  return count;
+}
+
+void select_items(char* out, const char* in, const bool* mask, int64_t count, int64_t size) {
+  by_size(size, [&](auto* p) {
+    using T = pointee<decltype(p)>;
+    T* to = reinterpret_cast<T*>(out);
+    const T* from = reinterpret_cast<const T*>(in);
+    for (int64_t i = 0, k = 0; k < count; ++i) {
+      to[k] = from[i];
+      k += mask[i];
+    }
+  });
 }
 
 }  // namespace rl::kernels

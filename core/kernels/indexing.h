@@ -31,9 +31,11 @@ void combine_items(Combine how, DType dtype, char* out, int64_t out_stride, cons
                    int64_t in_stride, const char* places, int64_t places_stride, int64_t step,
                    int64_t n);
 
-// How many of n elements are not zero, and where: positions first + i.
+// How many of n elements are not zero; the positions, first + i, of `count` of them from the
+// first on; and, as those are bools, the items of `in` that lie beside them.
 int64_t count_nonzero(DType dtype, const char* in, int64_t stride, int64_t n);
-int64_t list_nonzero(DType dtype, const char* in, int64_t stride, int64_t n, int64_t first,
-                     int64_t* out);
+void list_nonzero(DType dtype, const char* in, int64_t stride, int64_t count, int64_t first,
+                  int64_t* out);
+void select_items(char* out, const char* in, const bool* mask, int64_t count, int64_t size);
 
 }  // namespace rl::kernels

@@ -3,6 +3,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/dispatch.h"
+#include "ops/indexing.h"
 #include "ops/promotion.h"
 
 namespace rl::ops {
@@ -194,6 +195,8 @@ const auto nan_to_num =
 namespace {
 
 void check_condition(const Tensor& condition) {
+  check(!condition.is_meta() || condition.dtype() == DType::Bool, "expected predicate to be bool, "
+        "got torch.", name_of(condition.dtype()));
   if (condition.dtype() == DType::UInt8) {
     warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed "
          "in a future version of PyTorch. Use a boolean condition instead.");
@@ -205,6 +208,10 @@ void check_condition(const Tensor& condition) {
 
 }  // namespace
 
+const auto where_condition = define<Tensors(Tensor)>("where(Tensor condition) -> Tensor[]")
+  .forms(Function)
+  .composite([](const Tensor& condition) { return nonzero_numpy(condition); });
+
 const Op<Tensor(Tensor, Tensor, Tensor)> where = define<Tensor(Tensor, Tensor, Tensor)>(
     "where.self(Tensor condition, Tensor input, Tensor other) -> Tensor")
   .doc(R"(
@@ -215,8 +222,6 @@ const Op<Tensor(Tensor, Tensor, Tensor)> where = define<Tensor(Tensor, Tensor, T
   )")
   .forms(Function | Out)
   .exact_out()
-  .number("input")
-  .number("other")
   .pointwise(kernels::where)
   .infer([](Infer&, const Tensor& condition, const Tensor&, const Tensor&) {
     check_condition(condition);
@@ -226,6 +231,25 @@ const Op<Tensor(Tensor, Tensor, Tensor)> where = define<Tensor(Tensor, Tensor, T
   })
   .grad("other", "grad, condition", [](const Tensor& grad, const Tensor& condition) {
     return where(condition, Scalar(0), grad);
+  });
+
+const auto where_number_self = define<Tensor(Tensor, Scalar, Tensor)>(
+    "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor")
+  .forms(Function)
+  .composite([](const Tensor& condition, const Scalar& self, const Tensor& other) {
+    return Tensor(where(condition, self, other));
+  });
+const auto where_number_other = define<Tensor(Tensor, Tensor, Scalar)>(
+    "where.ScalarOther(Tensor condition, Tensor input, Scalar other) -> Tensor")
+  .forms(Function)
+  .composite([](const Tensor& condition, const Tensor& input, const Scalar& other) {
+    return Tensor(where(condition, input, other));
+  });
+const auto where_numbers = define<Tensor(Tensor, Scalar, Scalar)>(
+    "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor")
+  .forms(Function)
+  .composite([](const Tensor& condition, const Scalar& self, const Scalar& other) {
+    return Tensor(where(condition, self, other));
   });
 
 const auto where_method = define<Tensor(Tensor, Tensor, Tensor)>(

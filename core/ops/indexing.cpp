@@ -1,6 +1,9 @@
 // Reading and writing elements by index tensors and masks: what x[...] does with tensors.
+#include "ops/indexing.h"
+
+#include <algorithm>
+
 #include "ops/dispatch.h"
-#include "ops/ops.h"
 #include "ops/places.h"
 
 namespace rl::ops {
@@ -47,8 +50,6 @@ Columns columns_of(TensorList indices) {
     if (!t) {
       ++at;
     } else if (is_mask(t)) {
-      check(!t.is_meta(), ErrorKind::NotImplemented, "nonzero: the number of elements depends on "
-            "data, which a meta tensor does not have");
       const Tensor found = nonzero(t);
       for (int64_t k = 0; k < t.dim(); ++k, ++at) {
         c.tensors.push_back(select(found, 1, k));
@@ -234,7 +235,9 @@ const Op<Tensor(Tensor, TensorList, Tensor, bool)> index_put =
     check(self.dtype() == values.dtype(), "Index put requires the source and destination dtypes "
           "match, got ", type_name_of(self.dtype()), " for the destination and ",
           type_name_of(values.dtype()), " for the source.");
-    if (self.is_meta()) put_values(self, indices, values, accumulate);
+    const auto is_mask_there = [](const Tensor& t) { return t && is_mask(t); };
+    const bool masks = std::any_of(indices.begin(), indices.end(), is_mask_there);
+    if (self.is_meta() && !masks) put_values(self, indices, values, accumulate);
     r.like(self);
   })
   .kernel([](Tensor& result, const Tensor&, TensorList indices, const Tensor& values, bool accumulate) {
@@ -428,10 +431,7 @@ namespace {
 // Positions of the elements that are not zero, in row order, as one vector.
 Tensor positions_of(const Tensor& t) {
   const Tensor dense = contiguous(t);
-  const int64_t n = dense.numel(), size = dense.element_size();
-  const Tensor result = empty({kernels::count_nonzero(dense.dtype(), dense.data(), size, n)}, DType::Int64);
-  kernels::list_nonzero(dense.dtype(), dense.data(), size, n, 0, result.ptr<int64_t>());
-  return result;
+  return positions_of(dense, find_nonzero(dense));
 }
 
 // Row i of `result` gets the coordinates of position i.
@@ -440,12 +440,21 @@ void write_coordinates(const Tensor& result, const Tensor& positions, int64_t co
   int64_t* out = result.ptr<int64_t>();
   const int64_t row = result.strides()[0], column = dims ? result.strides()[1] : 0;
   parallel_for(0, count, StridedLoop::kGrain, [&](int64_t begin, int64_t end) {
+    const int64_t last = dims ? sizes[dims - 1] : 1;
+    Dims at;  // of the row along the last dimension, which begins at position `start`
+    at.resize(size_t(dims), 0);
+    int64_t start = -last;
     for (int64_t i = begin; i < end; ++i) {
-      int64_t rest = from[i];
-      for (int64_t d = dims; d-- > 0;) {
-        out[i * row + d * column] = d ? rest % sizes[d] : rest;
-        rest /= sizes[d];
+      if (from[i] - start >= last) {
+        int64_t rest = from[i] / last;
+        start = rest * last;
+        for (int64_t d = dims - 1; d-- > 0;) {
+          at[d] = d ? rest % sizes[d] : rest;
+          rest /= sizes[d];
+        }
       }
+      for (int64_t d = 0; d + 1 < dims; ++d) out[i * row + d * column] = at[d];
+      if (dims) out[i * row + (dims - 1) * column] = from[i] - start;
     }
   });
 }
@@ -471,6 +480,7 @@ const Op<Tensor(Tensor)> nonzero = define<Tensor(Tensor)>("nonzero(Tensor self) 
     NoGrad quiet;
     const Tensor positions = positions_of(self);
     const int64_t n = positions.numel();
+    if (self.dim() == 1) return alias(positions, {n, 1}, {1, n}, 0);
     const Tensor result = empty_strided({n, self.dim()}, {1, n}, DType::Int64);
     write_coordinates(result, positions, n, self.sizes());
     return result;
@@ -490,7 +500,8 @@ const auto nonzero_static = define<Tensor(Tensor, int64_t, int64_t)>(
   .exact_out()
   .infer([](Infer& r, const Tensor& self, int64_t size, int64_t) {
     check(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
-    r.result({size, self.dim()}, DType::Int64, self.device());
+    if (self.is_meta()) r.result({size, self.dim()}, {1, size}, DType::Int64, self.device());
+    else r.result({size, self.dim()}, DType::Int64, self.device());
   })
   .kernel([](Tensor& result, const Tensor& self, int64_t size, int64_t fill) {
     NoGrad quiet;
@@ -510,16 +521,12 @@ const auto argwhere = define<Tensor(Tensor)>("argwhere(Tensor self) -> Tensor")
   .forms(Function | Method)
   .composite([](const Tensor& self) { return nonzero(self); });
 
-const Op<Tensors(Tensor)> nonzero_tuple = define<Tensors(Tensor)>("nonzero_numpy(Tensor self) -> Tensor[]")
+const Op<Tensors(Tensor)> nonzero_numpy = define<Tensors(Tensor)>("nonzero_numpy(Tensor self) -> Tensor[]")
   .doc("The coordinates of the elements that are not zero, one tensor for each dimension.")
   .forms(Hidden)
   .composite([](const Tensor& self) {
     return Tensors(unbind(nonzero(self.dim() ? self : Tensor(unsqueeze(self, 0))), 1));
   });
-
-const auto where_condition = define<Tensors(Tensor)>("where(Tensor condition) -> Tensor[]")
-  .forms(Function)
-  .composite([](const Tensor& condition) { return Tensors(nonzero_tuple(condition)); });
 
 const auto take_along_dim = define<Tensor(Tensor, Tensor, std::optional<int64_t>)>(
     "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")

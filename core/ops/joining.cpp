@@ -201,7 +201,7 @@ const auto block_diag = define<Tensor(TensorList)>("block_diag(Tensor[] tensors)
     tensor([[1., 1., 0.],
             [0., 0., 1.]])
   )")
-  .forms(Function)
+  .forms(Hidden)
   .composite([](TensorList tensors) {
     check(!tensors.empty(), "torch.block_diag: Input tensors must not be empty");
     int64_t rows = 0, columns = 0;

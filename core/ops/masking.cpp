@@ -38,10 +38,7 @@ void fill_masked(const Tensor& result, const Tensor& mask, const Tensor& value) 
 Tensor chosen(const Tensor& mask, Ints sizes) {
   NoGrad quiet;
   const Tensor dense = contiguous(expand(mask, sizes));
-  const int64_t n = dense.numel();
-  const Tensor at = empty({kernels::count_nonzero(DType::Bool, dense.data(), 1, n)}, DType::Int64);
-  kernels::list_nonzero(DType::Bool, dense.data(), 1, n, 0, at.ptr<int64_t>());
-  return at;
+  return positions_of(dense, find_nonzero(dense));
 }
 
 Places in_row_order(const Tensor& dense, const Tensor& positions) {
@@ -118,9 +115,18 @@ const Op<Tensor(Tensor, Tensor)> masked_select = define<Tensor(Tensor, Tensor)>(
     check(!self.is_meta(), ErrorKind::NotImplemented, "masked_select: the number of elements "
           "depends on data, which a meta tensor does not have");
     const Dims sizes = broadcast(mask.sizes(), self.sizes());
-    const Tensor at = chosen(mask, sizes);
-    const Tensor result = empty(at.sizes(), self.dtype());
-    read_places(result, in_row_order(contiguous(expand(self, sizes)), at));
+    const Tensor from = contiguous(expand(self, sizes)), dense = contiguous(expand(mask, sizes));
+    const Nonzero found = find_nonzero(dense);
+    const Tensor result = empty({found.total()}, self.dtype());
+    const int64_t size = self.element_size(), chunks = int64_t(found.starts.size()) - 1;
+    parallel_for(0, chunks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) {
+        const int64_t first = c * Nonzero::kChunk;
+        kernels::select_items(result.data() + found.starts[size_t(c)] * size,
+                              from.data() + first * size, dense.ptr<bool>() + first,
+                              found.count(c), size);
+      }
+    });
     return result;
   })
   .grad("self", "grad, self.sizes, mask", [](const Tensor& grad, Ints sizes, const Tensor& mask) {

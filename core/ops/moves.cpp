@@ -80,7 +80,8 @@ const Op<Tensor(Tensor, Ints, Ints)> roll = define<Tensor(Tensor, Ints, Ints)>(
           "shifts and dimensions must align. shifts: ", int64_t(shifts.size()), ", dims:",
           int64_t(dims.size()));
     for (int64_t d : dims) wrap_dim(d, self.dim());
-    r.result(self.sizes(), self.dtype(), self.device());
+    if (self.numel() == 0) r.result(self.sizes(), self.strides(), self.dtype(), self.device());
+    else r.result(self.sizes(), self.dtype(), self.device());
   })
   .kernel([](Tensor& result, const Tensor& self, Ints shifts, Ints dims) {
     NoGrad quiet;
@@ -106,7 +107,8 @@ const Op<Tensor(Tensor, Ints, Ints)> roll = define<Tensor(Tensor, Ints, Ints)>(
     return roll(grad, back, dims);
   });
 
-const auto rot90 = define<Tensor(Tensor, int64_t, Ints)>("rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor")
+const Op<Tensor(Tensor, int64_t, Ints)> rot90 = define<Tensor(Tensor, int64_t, Ints)>(
+    "rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor")
   .doc(R"(
     Turned by k times 90 degrees in the plane of two dimensions.
 
@@ -115,18 +117,23 @@ const auto rot90 = define<Tensor(Tensor, int64_t, Ints)>("rot90(Tensor self, int
             [1, 3]])
   )")
   .forms(Function | Method)
-  .composite([](const Tensor& self, int64_t k, Ints dims) {
+  .linear()
+  .produce([](const Tensor& self, int64_t k, Ints dims) {
+    NoGrad quiet;
     check(dims.size() == 2, "expected total rotation dims == 2, but got dims = ", int64_t(dims.size()));
     check(self.dim() >= 2, "expected total dims >= 2, but got total dims = ", self.dim());
     check(dims[0] != dims[1] && std::abs(dims[0] - dims[1]) != self.dim(), "expected rotation dims to be "
           "different, but got dim0 = ", dims[0], " and dim1 = ", dims[1]);
     const int64_t a = wrap_dim(dims[0], self.dim()), b = wrap_dim(dims[1], self.dim());
     switch (((k % 4) + 4) % 4) {
-      case 1: return Tensor(transpose(flip(self, Ints{b}), a, b));
+      case 1: return detached(transpose(flip(self, Ints{b}), a, b));
       case 2: return Tensor(flip(self, Ints{a, b}));
-      case 3: return Tensor(transpose(flip(self, Ints{a}), a, b));
+      case 3: return detached(transpose(flip(self, Ints{a}), a, b));
       default: return Tensor(clone(self, MemoryFormat::Contiguous));
     }
+  })
+  .grad("self", "grad, k, dims", [](const Tensor& grad, int64_t k, Ints dims) {
+    return rot90(grad, -k, dims);
   });
 
 // ---- Repeats

@@ -177,7 +177,11 @@ Tensors OpNode::apply(Tensors&& grads) {
   if (freed_) fail_freed();
   Tensors made;
   made.resize(next.size());
-  if (!record_.no_derivative.empty()) fail(ErrorKind::Runtime, record_.no_derivative);
+  if (!record_.no_derivative.empty()) {
+    // PyTorch's words for a formula that is missing on purpose, and for one that was never written.
+    const bool missing = record_.no_derivative.rfind("the derivative for '", 0) == 0;
+    fail(missing ? ErrorKind::NotImplemented : ErrorKind::Runtime, record_.no_derivative);
+  }
   for (const Formula& f : record_.formulas)
     if (f.target_params & needed_) run_formula(f, grads, made);
   return made;

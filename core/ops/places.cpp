@@ -71,6 +71,35 @@ void combine_places(const Places& p, const Tensor& values, kernels::Combine how)
   });
 }
 
+Nonzero find_nonzero(const Tensor& dense) {
+  const int64_t n = dense.numel(), size = dense.element_size();
+  const int64_t chunks = (n + Nonzero::kChunk - 1) / Nonzero::kChunk;
+  Nonzero found;
+  found.starts.resize(size_t(chunks) + 1);
+  parallel_for(0, chunks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      const int64_t first = c * Nonzero::kChunk, length = std::min(Nonzero::kChunk, n - first);
+      found.starts[size_t(c) + 1] =
+          kernels::count_nonzero(dense.dtype(), dense.data() + first * size, size, length);
+    }
+  });
+  for (int64_t c = 0; c < chunks; ++c) found.starts[size_t(c) + 1] += found.starts[size_t(c)];
+  return found;
+}
+
+Tensor positions_of(const Tensor& dense, const Nonzero& found) {
+  const Tensor at = empty({found.total()}, DType::Int64);
+  const int64_t size = dense.element_size(), chunks = int64_t(found.starts.size()) - 1;
+  parallel_for(0, chunks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      const int64_t first = c * Nonzero::kChunk;
+      kernels::list_nonzero(dense.dtype(), dense.data() + first * size, size, found.count(c), first,
+                            at.ptr<int64_t>() + found.starts[size_t(c)]);
+    }
+  });
+  return at;
+}
+
 std::optional<int64_t> outside(const Tensor& index, int64_t low, int64_t high) {
   StridedLoop over(index.sizes());
   over.add(index);

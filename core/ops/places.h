@@ -23,6 +23,16 @@ void read_places(const Tensor& result, const Places& p);
 void write_places(const Places& p, const Tensor& values);
 void combine_places(const Places& p, const Tensor& values, kernels::Combine how);
 
+// The elements of dense memory that are not zero, counted in chunks that threads share out.
+struct Nonzero {
+  static constexpr int64_t kChunk = 65536;
+  std::vector<int64_t> starts;  // how many there are before each chunk, and in all
+  int64_t total() const { return starts.back(); }
+  int64_t count(int64_t chunk) const { return starts[size_t(chunk) + 1] - starts[size_t(chunk)]; }
+};
+Nonzero find_nonzero(const Tensor& dense);
+Tensor positions_of(const Tensor& dense, const Nonzero& found);
+
 // The value of the first index outside [low, high), if there is one.
 std::optional<int64_t> outside(const Tensor& index, int64_t low, int64_t high);
 // Indices with negatives counted from the end of `size`; the same tensor where there are none.

@@ -306,7 +306,11 @@ const auto diff = define<Tensor(Tensor, int64_t, int64_t, Tensor, Tensor)>(
       if (append) parts.push_back(append);
       t = cat(parts, d);
     }
-    if (n == 0) return Tensor(clone(t, std::nullopt));
+    if (n == 0) {
+      const Tensor same = zeros_like(t);
+      copy_(same, t);
+      return same;
+    }
     for (int64_t left = std::min(n, t.sizes()[d]); left > 0; --left) {
       const int64_t size = t.sizes()[d];
       const Tensor after = part(t, d, 1, size), before = part(t, d, 0, size - 1);
@@ -340,7 +344,30 @@ void refuse_bools(const char* name, const Tensor& y, const Tensor& x) {
   check(!is_bool(y.dtype()) && !(x && is_bool(x.dtype())), name, ": received a bool input for ",
         x ? "`x` or `y`" : "`y`", ", but bool is not supported");
 }
-Tensor halved(const Tensor& t, double factor) { return t * Scalar(factor / 2); }
+
+// Products with a number whose nodes have the names of PyTorch's C++ overloads.
+const auto mul_number = define<Tensor(Tensor, Scalar)>("mul.Scalar(Tensor self, Scalar other) -> Tensor")
+  .node("MulBackward1")
+  .forms(Hidden)
+  .produce([](const Tensor& self, const Scalar& other) {
+    NoGrad quiet;
+    return self * other;
+  })
+  .grad("self", "grad, other", [](const Tensor& grad, const Scalar& other) {
+    return grad * conj_of(other);
+  });
+const auto div_number = define<Tensor(Tensor, Scalar)>("div.Scalar(Tensor self, Scalar other) -> Tensor")
+  .node("DivBackward1")
+  .forms(Hidden)
+  .produce([](const Tensor& self, const Scalar& other) {
+    NoGrad quiet;
+    return self / other;
+  })
+  .grad("self", "grad, other", [](const Tensor& grad, const Scalar& other) {
+    return grad / conj_of(other);
+  });
+
+Tensor scaled(const Tensor& t, double dx) { return mul_number(t, Scalar(dx / 2)); }
 
 }  // namespace
 
@@ -351,7 +378,7 @@ const auto trapezoid_x = define<Tensor(Tensor, Tensor, int64_t)>(
     const int64_t d = wrap_dim(dim, y.dim());
     if (y.sizes()[d] == 0) return Tensor(sum_dim(y, Ints{d}));
     refuse_bools("trapezoid", y, x);
-    return halved(sum_dim(pair_sums(y, d) * widths("trapezoid", y, x, d), Ints{d}), 1);
+    return Tensor(div_number(sum_dim(pair_sums(y, d) * widths("trapezoid", y, x, d), Ints{d}), 2.));
   });
 
 const auto trapezoid = define<Tensor(Tensor, Scalar, int64_t)>(
@@ -367,7 +394,10 @@ const auto trapezoid = define<Tensor(Tensor, Scalar, int64_t)>(
     const int64_t d = wrap_dim(dim, y.dim(), false);
     if (y.sizes()[d] == 0) return Tensor(sum_dim(y, Ints{d}));
     refuse_bools("trapezoid", y, Tensor());
-    return halved(sum_dim(pair_sums(y, d), Ints{d}), dx.to_double());
+    // Twice every inner point is all points twice less the ends.
+    const int64_t n = y.sizes()[d];
+    const Tensor ends = select(y, d, 0) + select(y, d, n - 1);
+    return Tensor(mul_number(sum_dim(y, Ints{d}) - div_number(ends, 2.), dx.to_double()));
   });
 
 const auto cumulative_trapezoid_x = define<Tensor(Tensor, Tensor, int64_t)>(
@@ -375,7 +405,7 @@ const auto cumulative_trapezoid_x = define<Tensor(Tensor, Tensor, int64_t)>(
   .composite([](const Tensor& y, const Tensor& x, int64_t dim) {
     const int64_t d = wrap_dim(dim, y.dim());
     refuse_bools("cumulative_trapezoid", y, x);
-    return halved(cumsum(pair_sums(y, d) * widths("cumulative_trapezoid", y, x, d), d), 1);
+    return Tensor(div_number(cumsum(pair_sums(y, d) * widths("cumulative_trapezoid", y, x, d), d), 2.));
   });
 
 const auto cumulative_trapezoid = define<Tensor(Tensor, Scalar, int64_t)>(
@@ -390,7 +420,7 @@ const auto cumulative_trapezoid = define<Tensor(Tensor, Scalar, int64_t)>(
     check(y.dim() > 0, ErrorKind::Index, "slice() cannot be applied to a 0-dim tensor.");
     const int64_t d = wrap_dim(dim, y.dim());
     refuse_bools("cumulative_trapezoid", y, Tensor());
-    return Tensor(cumsum(halved(pair_sums(y, d), dx.to_double()), d));
+    return Tensor(cumsum(scaled(pair_sums(y, d), dx.to_double()), d));
   });
 
 }  // namespace rl::ops

@@ -94,21 +94,21 @@ const auto view_dtype = define<Tensor(Tensor, DType)>(
     if (from != to) {
       check(self.dim() > 0, "self.dim() cannot be 0 to view ", type_name_of(self.dtype()), " as ",
             type_name_of(dtype), " (different element sizes)");
-      check(strides.back() == 1, "self.stride(-1) must be 1 to view ", type_name_of(self.dtype()),
-            " as ", type_name_of(dtype), " (different element sizes), but got ", strides.back());
       const int64_t many = from > to ? from / to : to / from;
-      for (size_t i = 0; i + 1 < strides.size(); ++i) {
-        check(from > to || strides[i] % many == 0, "self.stride(", int64_t(i),
-              ") must be divisible by ", many, " to view ", type_name_of(self.dtype()), " as ",
-              type_name_of(dtype), " (different element sizes), but got ", strides[i]);
-        strides[i] = from > to ? strides[i] * many : strides[i] / many;
-      }
       check(from > to || sizes.back() % many == 0, "self.size(-1) must be divisible by ", many,
             " to view ", type_name_of(self.dtype()), " as ", type_name_of(dtype),
             " (different element sizes), but got ", sizes.back());
       check(from > to || offset % many == 0, "self.storage_offset() must be divisible by ", many,
             " to view ", type_name_of(self.dtype()), " as ", type_name_of(dtype),
             " (different element sizes), but got ", offset);
+      check(strides.back() == 1, "self.stride(-1) must be 1 to view ", type_name_of(self.dtype()),
+            " as ", type_name_of(dtype), " (different element sizes), but got ", strides.back());
+      for (size_t i = 0; i + 1 < strides.size(); ++i) {
+        check(from > to || strides[i] % many == 0, "self.stride(", int64_t(i),
+              ") must be divisible by ", many, " to view ", type_name_of(self.dtype()), " as ",
+              type_name_of(dtype), " (different element sizes), but got ", strides[i]);
+        strides[i] = from > to ? strides[i] * many : strides[i] / many;
+      }
       sizes.back() = from > to ? sizes.back() * many : sizes.back() / many;
       offset = from > to ? offset * many : offset / many;
     }
@@ -169,22 +169,24 @@ const Op<Tensor(Tensor, Ints, bool)> expand = define<Tensor(Tensor, Ints, bool)>
           "}, size=", size, "): the number of sizes provided (", n,
           ") must be greater or equal to the number of dimensions in the tensor (", self.dim(), ")");
     Dims sizes, strides;
+    bool negative = false;
     for (int64_t i = 0; i < n; ++i) {
       const int64_t has = i < lead ? 1 : self.sizes()[i - lead];
-      const int64_t step = i < lead ? (n > lead && i + 1 <= n ? 0 : 0) : self.strides()[i - lead];
+      const int64_t step = i < lead ? 0 : self.strides()[i - lead];
       int64_t want = size[i];
       if (want == -1) {
         check(i >= lead, "The expanded size of the tensor (", want, ") isn't allowed in a leading, "
               "non-existing dimension ", i);
         want = has;
       }
-      check(want >= 0, "The expanded size of the tensor (", want, ") isn't allowed to be negative");
       check(has == want || has == 1, "The expanded size of the tensor (", want,
             ") must match the existing size (", has, ") at non-singleton dimension ", i,
             ".  Target sizes: ", size, ".  Tensor sizes: ", self.sizes());
+      negative |= want < 0;
       sizes.push_back(want);
       strides.push_back(i < lead || (has == 1 && want != 1) ? 0 : step);
     }
+    check(!negative, "numel: integer multiplication overflow");
     return alias(self, sizes, strides, self.offset());
   })
   .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) { return sum_to_size(grad, sizes); });

@@ -30,7 +30,10 @@ class Storage : public Counted {
   char* data() const { return data_; }
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
-  bool resizable() const { return !free_; }
+  bool resizable() const { return !free_ && !pins_.load(std::memory_order_relaxed); }
+  // While somebody outside has its address, the memory stays where it is.
+  void pin() { pins_.fetch_add(1, std::memory_order_relaxed); }
+  void unpin() { pins_.fetch_sub(1, std::memory_order_relaxed); }
   void resize(size_t nbytes);  // keeps the bytes that fit
   // Puts other memory under the same storage: shared memory, a swapped parameter.
   void replace(Ref<Storage> other);
@@ -47,6 +50,7 @@ class Storage : public Counted {
   size_t block_ = 0;           // bytes of the block that holds the header, and data if it fits
   size_t separate_ = 0;        // bytes of a block of its own that holds the data
   Device device_;
+  std::atomic<int> pins_{0};
   Free free_ = nullptr;
   void* context_ = nullptr;
 };
