@@ -93,8 +93,7 @@ void store_item(char* p, DType t, PyObject* o) {
                                                        : v >= -(int64_t(1) << (bits - 1)) &&
                                                              v < (int64_t(1) << (bits - 1)));
     check(fits && (!s.is_float() || s.to_double() == s.to_double()), "value cannot be converted to type ",
-          c_name_of(t) == std::string_view("unsigned char") ? "uint8_t" : c_name_of(t),
-          " without overflow");
+          name_of(t), " without overflow");
   } else if (s.is_complex() && !is_complex(t) && t != DType::Bool) {
     fail(ErrorKind::Type, "must be real number, not complex");
   }

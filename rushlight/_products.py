@@ -190,10 +190,14 @@ def _multiply(operands, kept, order):
         done = [d for d in range(kept, rank)
                 if all(y.size(d) == 1 for y in rest) and (result.size(d) != 1 or x.size(d) != 1)]
         result = _sum_product(result, x, done)
+    if rank == kept:
+        return result
+    if len(operands) == 1:
+        return result.sum(list(range(kept, rank)))
     left = [d for d in range(kept, rank) if result.size(d) != 1]
     if left:
         result = result.sum(left, keepdim=True)
-    return result.reshape(result.shape[:kept]) if rank > kept else result
+    return result.reshape(result.shape[:kept])
 
 
 def _sum_product(a, b, done):
@@ -272,6 +276,11 @@ def tensordot(a, b, dims=2, out=None):
         rows *= a.size(d)
     for d in free_b:
         columns *= b.size(d)
+    if of_a and not free_a and not free_b:
+        made = (a.permute(of_a) * b.permute(of_b)).sum(dtype=a.dtype).view(())
+        if out is None:
+            return made
+        return out.resize_(()).copy_(made)
     left = a.permute(free_a + of_a).reshape(rows, inner)
     right = b.permute(of_b + free_b).reshape(inner, columns)
     made = torch.mm(left, right).reshape([a.size(d) for d in free_a] + [b.size(d) for d in free_b])

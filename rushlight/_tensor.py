@@ -253,7 +253,10 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
     if dtype is None:
         home = "torch.meta" if self.is_meta else "torch"
         return f"{home}.{_utils.tensor_type_of_dtype(self.dtype)}"
-    return self.to(_utils.dtype_of_tensor_type(dtype), non_blocking=non_blocking)
+    if isinstance(dtype, torch.dtype):
+        return self.to(dtype, non_blocking=non_blocking)
+    kind = _utils.dtype_of_tensor_type(dtype)
+    return self.to(device="cpu", dtype=kind, non_blocking=non_blocking)
 
 
 def type_as(self, other):

@@ -221,3 +221,26 @@ def test_asarray_gradients():
     assert torch.asarray([1.0], requires_grad=True).requires_grad
     with pytest.raises(RuntimeError, match="Only Tensors of floating point and complex dtype"):
         torch.asarray(5, requires_grad=True)
+
+
+@pytest.mark.parametrize("lend", ["numpy", "__array__", "dlpack", "buffer"])
+def test_memory_that_was_lent_does_not_move(lend):
+    """resize_ and set_ that would need more memory raise while an array or a buffer has it."""
+    x = torch.arange(3.0)
+    lent = {
+        "numpy": lambda: x.numpy(),
+        "__array__": lambda: x.__array__(),
+        "dlpack": lambda: x.__dlpack__(),
+        "buffer": lambda: memoryview(x.untyped_storage()),
+    }[lend]()
+    assert not x.untyped_storage().resizable()
+    refused = pytest.raises(RuntimeError, match="Trying to resize storage that is not resizable")
+    with refused:
+        x.resize_(10)
+    with refused:
+        x.untyped_storage().resize_(100)
+    with refused:
+        torch.empty(0).set_(x.untyped_storage(), 0, (10,), (1,))
+    assert x.tolist() == [0, 1, 2]
+    assert x.resize_(2).tolist() == [0, 1]
+    del lent

@@ -2,6 +2,7 @@
 #include "kernels/indexing.h"
 
 #include "kernels/copy.h"
+#include "kernels/vectorised.h"
 
 namespace rl::kernels {
 namespace {
@@ -57,6 +58,10 @@ struct Min {
   template <class V> static V apply(V a, V b) { return a != a || a < b ? a : b; }
 };
 
+template <class T, class Op> RL_VECTORISED void combine_dense(T* to, const T* from, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = narrow<T>(Op::apply(wide(to[i]), wide(from[i])));
+}
+
 template <class T, class Op>
 void combine_run(char* out, int64_t out_stride, const char* in, int64_t in_stride,
                  const char* places, int64_t places_stride, int64_t step, int64_t n) {
@@ -66,13 +71,19 @@ void combine_run(char* out, int64_t out_stride, const char* in, int64_t in_strid
   if (places_stride == 0) {
     out += place(places, 0, 0) * step;
     if (out_stride == int64_t(sizeof(T)) && in_stride == out_stride) {
-      T* to = reinterpret_cast<T*>(out);
-      const T* from = reinterpret_cast<const T*>(in);
-      for (int64_t i = 0; i < n; ++i)
-        to[i] = narrow<T>(Op::apply(wide(to[i]), wide(from[i])));
+      combine_dense<T, Op>(reinterpret_cast<T*>(out), reinterpret_cast<const T*>(in), n);
       return;
     }
     for (int64_t i = 0; i < n; ++i) one(out + i * out_stride, in + i * in_stride);
+    return;
+  }
+  if (out_stride == 0 && step == int64_t(sizeof(T)) && in_stride == step &&
+      places_stride == int64_t(sizeof(int64_t))) {
+    T* to = reinterpret_cast<T*>(out);
+    const T* from = reinterpret_cast<const T*>(in);
+    const int64_t* at = reinterpret_cast<const int64_t*>(places);
+    for (int64_t i = 0; i < n; ++i)
+      to[at[i]] = narrow<T>(Op::apply(wide(to[at[i]]), wide(from[i])));
     return;
   }
   for (int64_t i = 0; i < n; ++i)
@@ -86,15 +97,25 @@ template <class T> bool is_nonzero(T v) {
 
 }  // namespace
 
+namespace {
+
+// Its sign bit gathers that of every difference: negative where some index is outside.
+RL_VECTORISED int64_t outside_bits(const int64_t* p, int64_t n, int64_t low, int64_t high) {
+  uint64_t bad = 0;
+  for (int64_t i = 0; i < n; ++i)
+    bad |= (uint64_t(p[i]) - uint64_t(low)) | (uint64_t(high - 1) - uint64_t(p[i]));
+  return int64_t(bad);
+}
+
+}  // namespace
+
 int64_t first_outside(const char* index, int64_t stride, int64_t n, int64_t low, int64_t high) {
   constexpr int64_t kBlock = 1024;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t end = begin + kBlock < n ? begin + kBlock : n;
     int64_t bad = 0;  // its sign bit gathers that of every difference
     if (stride == int64_t(sizeof(int64_t))) {
-      const int64_t* p = reinterpret_cast<const int64_t*>(index);
-      for (int64_t i = begin; i < end; ++i)
-        bad |= int64_t(uint64_t(p[i]) - uint64_t(low)) | int64_t(uint64_t(high - 1) - uint64_t(p[i]));
+      bad = outside_bits(reinterpret_cast<const int64_t*>(index) + begin, end - begin, low, high);
     } else {
       for (int64_t i = begin; i < end; ++i) {
         const uint64_t v = uint64_t(place(index, stride, i));
@@ -122,6 +143,11 @@ void gather_items(char* out, int64_t out_stride, const char* in, int64_t in_stri
     if (out_stride == int64_t(sizeof(T)) && places_stride == int64_t(sizeof(int64_t))) {
       const int64_t* at = reinterpret_cast<const int64_t*>(places);
       T* to = reinterpret_cast<T*>(out);
+      if (in_stride == 0 && step == int64_t(sizeof(T))) {
+        const T* from = reinterpret_cast<const T*>(in);
+        for (int64_t i = 0; i < n; ++i) to[i] = from[at[i]];
+        return;
+      }
       for (int64_t i = 0; i < n; ++i) to[i] = load<T>(in + i * in_stride + at[i] * step);
       return;
     }

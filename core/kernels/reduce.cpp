@@ -9,6 +9,7 @@
 #include "base/level.h"
 #include "kernels/cast.h"
 #include "kernels/reduce_level.h"
+#include "kernels/vectorised.h"
 
 namespace rl::kernels {
 namespace {
@@ -45,7 +46,22 @@ template <class T> T take(Fold fold, T sum, T x) {
              sum.real() * x.imag() + sum.imag() * x.real());
   }
 }
+RL_VECTORISED int64_t sum_of(const int64_t* in, int64_t n) {
+  uint64_t a = 0, b = 0;
+  for (int64_t i = 0; i + 1 < n; i += 2) {
+    a += uint64_t(in[i]);
+    b += uint64_t(in[i + 1]);
+  }
+  return int64_t(a + b + (n & 1 ? uint64_t(in[n - 1]) : 0));
+}
+RL_VECTORISED void add_row(int64_t* sums, const int64_t* in, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) sums[i] = int64_t(uint64_t(sums[i]) + uint64_t(in[i]));
+}
+
 template <class T> T fold_plain(Fold fold, T sum, const T* in, int64_t n) {
+  if constexpr (std::is_same_v<T, int64_t>) {
+    if (fold == Fold::Sum) return take(fold, sum, sum_of(in, n));
+  }
   if (fold == Fold::Sum || fold == Fold::CountNonzero) {
     if (n > 64 && !std::is_same_v<T, int64_t>) {  // pairwise
       return fold_plain(fold, sum, in, n / 2) + fold_plain(fold, T(0), in + n / 2, n - n / 2);
@@ -159,6 +175,12 @@ void fold_dense_columns(Fold fold, DType type, char* out, const char* in, int64_
       T* const sums = (T*)out;
       for (int64_t r = 0; r < rows; ++r) {
         const T* x = (const T*)(in + r * row_stride);
+        if constexpr (std::is_same_v<T, int64_t>) {
+          if (fold == Fold::Sum) {
+            add_row(sums, x, columns);
+            continue;
+          }
+        }
         for (int64_t j = 0; j < columns; ++j) sums[j] = take(fold, sums[j], x[j]);
       }
     }

@@ -6,13 +6,7 @@
 #include <type_traits>
 
 #include "base/dtype.h"
-
-// Plain loops in these functions should use vectors; GCC's -O2 declines where lengths vary.
-#if defined(__GNUC__) && !defined(__clang__)
-#define RL_VECTORISED __attribute__((optimize("O3")))
-#else
-#define RL_VECTORISED
-#endif
+#include "kernels/vectorised.h"
 
 namespace rl::kernels {
 

@@ -16,7 +16,10 @@ LockHooks lock_hooks;
 void refuse_meta(const char* name, const Tensor& t) {
   check(!t || !t.is_meta(), ErrorKind::NotImplemented, "aten::", name,
         ": attempted to run this operator with Meta tensors, but there was no fake impl or Meta "
-        "kernel registered");
+        "kernel registered. You may have run into this message while using an operator with PT2 "
+        "compilation APIs (torch.compile/torch.export); in order to use this operator with those "
+        "APIs you'll need to add a fake impl. Please see the following for next steps:  "
+        "https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html");
 }
 
 namespace {

@@ -1,4 +1,6 @@
 // Joining tensors along a dimension.
+#include <cstring>
+
 #include "ops/ops.h"
 #include "ops/promotion.h"
 
@@ -7,6 +9,44 @@ namespace {
 
 // An empty 1-d tensor is skipped, whatever the others' sizes: PyTorch keeps this old rule.
 bool skipped(const Tensor& t) { return t.dim() == 1 && t.sizes()[0] == 0; }
+
+// Dense inputs of one dtype are runs of bytes that take turns: one run of each per row.
+bool join_runs(const Tensor& result, TensorList tensors, int64_t dim) {
+  constexpr size_t kMost = 256;  // inputs
+  if (!result.is_contiguous() || tensors.size() > kMost || dim == 0) return false;
+  const char* from[kMost];
+  int64_t bytes[kMost];
+  size_t n = 0;
+  int64_t row = 0;
+  for (const Tensor& t : tensors) {
+    if (skipped(t)) continue;
+    if (t.dtype() != result.dtype() || !t.is_contiguous() || t.is_conj() || t.is_negative()) return false;
+    from[n] = t.data();
+    bytes[n] = t.sizes()[dim] * t.element_size();
+    for (int64_t d = dim + 1; d < t.dim(); ++d) bytes[n] *= t.sizes()[d];
+    row += bytes[n++];
+  }
+  int64_t rows = 1;
+  for (int64_t d = 0; d < dim; ++d) rows *= result.sizes()[d];
+  if (row / int64_t(std::max<size_t>(n, 1)) > 256) return false;  // long runs: a loop for each
+  parallel_for(0, rows, std::max<int64_t>(1, 65536 / std::max<int64_t>(row, 1)),
+               [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      char* out = result.data() + r * row;
+      for (size_t i = 0; i < n; ++i) {
+        const char* in = from[i] + r * bytes[i];
+        switch (bytes[i]) {
+          case 4: std::memcpy(out, in, 4); break;
+          case 8: std::memcpy(out, in, 8); break;
+          case 16: std::memcpy(out, in, 16); break;
+          default: std::memcpy(out, in, size_t(bytes[i]));
+        }
+        out += bytes[i];
+      }
+    }
+  });
+  return true;
+}
 
 }  // namespace
 
@@ -62,6 +102,7 @@ const Op<Tensor(TensorList, int64_t)> cat = define<Tensor(TensorList, int64_t)>(
   })
   .kernel([](Tensor& result, TensorList tensors, int64_t dim) {
     const int64_t d = result.dim() ? wrap_dim(dim, result.dim()) : 0;
+    if (result.numel() == 0 || join_runs(result, tensors, d)) return;
     int64_t at = 0;
     for (const Tensor& t : tensors) {
       if (skipped(t)) continue;
@@ -194,36 +235,51 @@ const auto column_stack = define<Tensor(TensorList)>("column_stack(Tensor[] tens
   });
 
 const auto block_diag = define<Tensor(TensorList)>("block_diag(Tensor[] tensors) -> Tensor")
-  .doc(R"(
-    A matrix with the inputs as blocks along its diagonal.
-
-    >>> torch.block_diag([torch.ones(1, 2), torch.ones(1, 1)])
-    tensor([[1., 1., 0.],
-            [0., 0., 1.]])
-  )")
+  .doc("A matrix with the inputs as blocks along its diagonal.")
   .forms(Hidden)
-  .composite([](TensorList tensors) {
+  .infer([](Infer& r, TensorList tensors) {
     check(!tensors.empty(), "torch.block_diag: Input tensors must not be empty");
     int64_t rows = 0, columns = 0;
     Promotion p;
-    Tensors blocks;
     for (size_t i = 0; i < tensors.size(); ++i) {
-      check(tensors[i].dim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. "
-            "Input ", int64_t(i), " has ", tensors[i].dim(), " dimensions");
-      blocks.push_back(atleast_2d(tensors[i]));
-      rows += blocks.back().sizes()[0];
-      columns += blocks.back().sizes()[1];
-      p.add(tensors[i]);
+      const Tensor& t = tensors[i];
+      check(t.dim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. "
+            "Input ", int64_t(i), " has ", t.dim(), " dimensions");
+      check(t.device() == tensors[0].device(), "torch.block_diag: input tensors must all be on the "
+            "same device. Input 0 is on device ", name_of(tensors[0].device().type), " and input ",
+            int64_t(i), " is on device ", name_of(t.device().type));
+      rows += t.dim() == 2 ? t.sizes()[0] : 1;
+      columns += t.dim() ? t.sizes()[t.dim() - 1] : 1;
+      p.add(t);
     }
-    const Tensor result = zeros({rows, columns}, p.dtype(), tensors[0].device());
+    r.result({rows, columns}, p.dtype(), tensors[0].device());
+  })
+  .kernel([](Tensor& result, TensorList tensors) {
+    NoGrad quiet;
+    set_zero(result);
     int64_t row = 0, column = 0;
-    for (const Tensor& b : blocks) {
-      const int64_t h = b.sizes()[0], w = b.sizes()[1];
-      copy_(slice(slice(result, 0, row, row + h, 1), 1, column, column + w, 1), b);
+    for (const Tensor& t : tensors) {
+      const Tensor block = atleast_2d(t);
+      const int64_t h = block.sizes()[0], w = block.sizes()[1];
+      copy_data(slice(slice(result, 0, row, row + h, 1), 1, column, column + w, 1), block);
       row += h;
       column += w;
     }
-    return result;
+  })
+  .grad("tensors", "grad, tensors.sizes", [](const Tensor& grad, TensorList shapes) {
+    Tensors parts;
+    int64_t row = 0, column = 0;
+    for (const Tensor& shape : shapes) {
+      const int64_t h = shape.dim() == 2 ? shape.sizes()[0] : 1;
+      const int64_t w = shape.dim() ? shape.sizes()[shape.dim() - 1] : 1;
+      Tensor part = slice(slice(grad, 0, row, row + h, 1), 1, column, column + w, 1);
+      if (shape.dim() < 2) part = squeeze_dim(part, 0);
+      if (shape.dim() < 1) part = squeeze_dim(part, 0);
+      parts.push_back(part);
+      row += h;
+      column += w;
+    }
+    return parts;
   });
 
 }  // namespace rl::ops

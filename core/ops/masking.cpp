@@ -1,4 +1,5 @@
 // Elements chosen by a mask: filled, selected, replaced.
+#include "ops/dispatch.h"
 #include "ops/ops.h"
 #include "ops/places.h"
 
@@ -112,8 +113,7 @@ const Op<Tensor(Tensor, Tensor)> masked_select = define<Tensor(Tensor, Tensor)>(
   .produce([](const Tensor& self, const Tensor& mask) {
     NoGrad quiet;
     check(mask.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask");
-    check(!self.is_meta(), ErrorKind::NotImplemented, "masked_select: the number of elements "
-          "depends on data, which a meta tensor does not have");
+    refuse_meta("masked_select", self);
     const Dims sizes = broadcast(mask.sizes(), self.sizes());
     const Tensor from = contiguous(expand(self, sizes)), dense = contiguous(expand(mask, sizes));
     const Nonzero found = find_nonzero(dense);

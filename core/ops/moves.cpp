@@ -208,8 +208,10 @@ Tensor interleaved(const Tensor& repeats, std::optional<int64_t> output_size) {
   check(repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, ErrorKind::NotImplemented,
         "\"repeat_interleave_cpu\" not implemented for '", type_name_of(repeats.dtype()), "'");
   check(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
-  check(!repeats.is_meta(), ErrorKind::NotImplemented, "repeat_interleave: the number of elements "
-        "depends on data, which a meta tensor does not have");
+  if (repeats.is_meta()) {
+    check(output_size.has_value(), "cannot repeat_interleave a meta tensor without output_size");
+    return empty({*output_size}, repeats.dtype(), repeats.device());
+  }
   NoGrad quiet;
   const Tensor counts = contiguous(to_dtype(repeats, DType::Int64));
   const int64_t* n = counts.ptr<int64_t>();

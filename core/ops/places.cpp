@@ -10,6 +10,23 @@ namespace {
 
 constexpr int64_t kItem = int64_t(sizeof(int64_t));
 
+// The first, in memory, of the indices that threads note.
+class First {
+ public:
+  void note(const char* index) {
+    const auto* here = reinterpret_cast<const int64_t*>(index);
+    const int64_t* before = found_.load();
+    while ((!before || here < before) && !found_.compare_exchange_weak(before, here)) {}
+  }
+  std::optional<int64_t> value() const {
+    const int64_t* p = found_.load();
+    return p ? std::optional<int64_t>(*p) : std::nullopt;
+  }
+
+ private:
+  std::atomic<const int64_t*> found_{nullptr};
+};
+
 // Runs f(places, values) over parts of the shape that write to different memory: pieces of the
 // longest dimension along which the data itself moves.
 template <class F> void share_out(const Places& p, const Tensor& values, F&& f) {
@@ -55,6 +72,29 @@ void read_places(const Tensor& result, const Places& p) {
   over.run([&](char* const* at, const int64_t* s, int64_t n) {
     kernels::gather_items(at[0], s[0], at[1], s[1], at[2], s[2], p.step, n, size);
   });
+}
+
+std::optional<int64_t> read_checked(const Tensor& result, const Places& p, int64_t low,
+                                    int64_t high) {
+  constexpr int64_t kRun = 1024;  // indices that are still in the nearest cache when read again
+  StridedLoop over(p.shape);
+  over.add(result);
+  over.add(p.data.data(), p.strides, p.data.element_size());
+  over.add(p.places);
+  over.prepare();
+  const int64_t size = result.element_size();
+  First bad;
+  over.run([&](char* const* at, const int64_t* s, int64_t n) {
+    for (int64_t i = 0; i < n; i += kRun) {
+      const int64_t m = std::min(kRun, n - i);
+      const char* places = at[2] + i * s[2];
+      const int64_t wrong = kernels::first_outside(places, s[2], s[2] ? m : 1, low, high);
+      if (wrong >= 0) return bad.note(places + wrong * s[2]);
+      kernels::gather_items(at[0] + i * s[0], s[0], at[1] + i * s[1], s[1], places, s[2], p.step,
+                            m, size);
+    }
+  });
+  return bad.value();
 }
 
 void write_places(const Places& p, const Tensor& values) {
@@ -104,16 +144,12 @@ std::optional<int64_t> outside(const Tensor& index, int64_t low, int64_t high) {
   StridedLoop over(index.sizes());
   over.add(index);
   over.prepare();
-  std::atomic<const int64_t*> found{nullptr};
+  First found;
   over.run([&](char* const* at, const int64_t* s, int64_t n) {
     const int64_t i = kernels::first_outside(at[0], s[0], n, low, high);
-    if (i < 0) return;
-    const auto* here = reinterpret_cast<const int64_t*>(at[0] + i * s[0]);
-    const int64_t* before = found.load();
-    while ((!before || here < before) && !found.compare_exchange_weak(before, here)) {}
+    if (i >= 0) found.note(at[0] + i * s[0]);
   });
-  if (const int64_t* p = found.load()) return *p;
-  return std::nullopt;
+  return found.value();
 }
 
 Tensor without_negatives(const Tensor& index, int64_t size) {

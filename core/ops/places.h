@@ -19,6 +19,9 @@ struct Places {
 
 // result[...] = data[... at places]; the result has the shape.
 void read_places(const Tensor& result, const Places& p);
+// The same, with each place checked on the way: the value of the first outside [low, high).
+std::optional<int64_t> read_checked(const Tensor& result, const Places& p, int64_t low,
+                                    int64_t high);
 // data[... at places] = values[...], in row order where places repeat.
 void write_places(const Places& p, const Tensor& values);
 void combine_places(const Places& p, const Tensor& values, kernels::Combine how);

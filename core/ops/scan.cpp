@@ -308,7 +308,7 @@ const auto diff = define<Tensor(Tensor, int64_t, int64_t, Tensor, Tensor)>(
     }
     if (n == 0) {
       const Tensor same = zeros_like(t);
-      copy_(same, t);
+      copy_(same, t);  // a node of its own, as PyTorch's
       return same;
     }
     for (int64_t left = std::min(n, t.sizes()[d]); left > 0; --left) {

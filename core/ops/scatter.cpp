@@ -143,9 +143,10 @@ const Op<Tensor(Tensor, int64_t, Tensor, bool)> gather = define<Tensor(Tensor, i
   .kernel([](Tensor& result, const Tensor& self, int64_t dim, const Tensor& given, bool) {
     if (result.numel() == 0) return;
     const int64_t d = wrap_dim(dim, self.dim());
-    const Tensor index = as_int64(given);
-    check_bounds(index, self, d);
-    read_places(result, per_element(self, d, index));
+    const int64_t size = extent(self, d);
+    if (const auto bad = read_checked(result, per_element(self, d, as_int64(given)), 0, size)) {
+      fail(ErrorKind::Runtime, "index ", *bad, " is out of bounds for dimension ", d, " with size ", size);
+    }
   })
   .grad("self", "grad, self.sizes, dim, index",
         [](const Tensor& grad, Ints sizes, int64_t dim, const Tensor& index) {

@@ -1,6 +1,7 @@
 // Variances, standard deviations, covariances and quantiles.
 #include <cmath>
 
+#include "ops/dispatch.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
 
@@ -296,6 +297,7 @@ const auto cov = define<Tensor(Tensor, int64_t, Tensor, Tensor)>(
   .forms(Function | Method)
   .composite([](const Tensor& self, int64_t correction, const Tensor& fweights,
                 const Tensor& aweights) {
+    refuse_meta("equal", self);  // which PyTorch asks on the way
     return covariance("cov", self, correction, fweights, aweights);
   });
 
@@ -309,6 +311,7 @@ const auto corrcoef = define<Tensor(Tensor)>("corrcoef(Tensor self) -> Tensor")
   )")
   .forms(Function | Method)
   .composite([](const Tensor& self) {
+    refuse_meta("equal", self);
     const Tensor c = covariance("corrcoef", self, 1, Tensor(), Tensor());
     if (c.dim() == 0) return c / c;
     const int64_t n = c.sizes()[0];

@@ -249,6 +249,8 @@ RUN_BY = {
         "Tensor.__rlshift__": "_rlshift",
         "Tensor.__rrshift__": "_rrshift",
         "Tensor.__invert__": "_invert",
+        "trapezoid": "mul div",
+        "nonzero": "nonzero_numpy",
         "Tensor.to": "_to_copy",
         "resolve_conj": "_resolve_bits",
         "unique": "_unique2 unique_dim",

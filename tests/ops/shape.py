@@ -380,6 +380,26 @@ for name in (
         "transpose_copy": (0, 1),
     }.get(name, ())
     row(name, [call(B, *rest)], [])
+row("slice_copy", [call(B), call(B, 1, 1), call(A, 2, -3, None, 2)], [fail(t())])
+row("alias_copy", [call(B), call(t())])
+row("detach_copy", [call(B)], grad=False)
+row("as_strided_copy", [call(B, (2, 2), (1, 4)), call(B, (3,), (2,), 1)], layouts=False)
+row("unfold_copy", [call(t(5), 0, 2, 1), call(A, -1, 3, 1)], [fail(t(5), 0, 6, 1)])
+row("unbind_copy", [call(B), call(A, 1)], [fail(t())], outs=None)
+row("split_copy", [call(B, 2), call(A, 2, 1)], [fail(B, -1)], outs=None)
+row("split_with_sizes_copy", [call(B, (1, 2)), call(A, (1, 3), 2)], [fail(B, (1, 1))], outs=None)
+row("view_as_real_copy", [call(B)], dtypes=("complex64", "complex128"))
+row("view_as_complex_copy", [call(t(3, 2))], [fail(t(3))], dtypes=("float32", "float64"))
+for name, *calls in (
+    ("t_", call(B), call(t(3))),
+    ("transpose_", call(A, 0, 2), call(B, -1, 0)),
+    ("swapaxes_", call(A, 0, 2)),
+    ("unsqueeze_", call(B, 1), call(t(), 0), call(B, -1)),
+    ("squeeze_", call(t(1, 3, 1)), call(t(1, 3, 1), 0), call(t(1, 3, 1), (0, 2)), call(B, 1)),
+    ("as_strided_", call(B, (2, 2), (1, 4)), call(B, (3,), (2,), 1)),
+):
+    fails = [fail(t(3), 5)] if name in ("unsqueeze_", "squeeze_") else []
+    row(f"Tensor.{name}", list(calls), fails, layouts=False)
 row("unsafe_chunk", [call(t(7), 3)], [])
 row("unsafe_split", [call(t(7), 3)], [])
 row(
