@@ -36,9 +36,13 @@ from .storage import TypedStorage as TypedStorage
 from .version import __version__ as __version__
 from ._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from .interchange import asarray as asarray
+from ._shapes import atleast_1d as atleast_1d
+from ._shapes import atleast_2d as atleast_2d
+from ._shapes import atleast_3d as atleast_3d
 from .amp.autocast_mode import autocast as autocast
 from .amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting
 from .amp.autocast_mode import autocast_increment_nesting as autocast_increment_nesting
+from ._shapes import block_diag as block_diag
 from .functional import broadcast_shapes as broadcast_shapes
 from ._shapes import broadcast_tensors as broadcast_tensors
 from ._shapes import cartesian_prod as cartesian_prod
@@ -86,6 +90,7 @@ from .serialization import load as load
 from .random import manual_seed as manual_seed
 from ._shapes import meshgrid as meshgrid
 from .autograd.grad_mode import no_grad as no_grad
+from .functional import nonzero as nonzero
 from ._reductions import norm as norm
 from .functional import numel as numel
 from .serialization import save as save

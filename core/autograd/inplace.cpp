@@ -176,9 +176,9 @@ void check_in_place(const Tensor& t) {
     const Autograd& a = *t->autograd;
     if (a.kind != ViewKind::Normal && requires_grad(t)) refuse_view(t, false);
     const Tensor& base = a.base;
-    const bool leaf = t->is(kNeedsGrad) && !a.node && !base->is(kNeedsGrad);
-    check(!leaf && !(base->is(kNeedsGrad) && !base->autograd->node), "a view of a leaf Variable that "
-          "requires grad is being used in an in-place operation.");
+    const bool leaf = !(base->autograd && base->autograd->node);
+    check(!(leaf && requires_grad(t)), "a view of a leaf Variable that requires grad is being used "
+          "in an in-place operation.");
     return;
   }
   check(t->autograd->node.get() != nullptr,

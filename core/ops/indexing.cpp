@@ -539,10 +539,11 @@ const auto take_along_dim = define<Tensor(Tensor, Tensor, std::optional<int64_t>
             [2, 4]])
   )")
   .forms(Function | Method | Out)
+  .exact_out()
   .composite([](const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
     check(indices.dtype() == DType::Int64, "torch.take_along_dim(): dtype of indices should be Long "
           "but got ", type_name_of(indices.dtype()));
-    if (!dim) return Tensor(gather(reshape(self, Ints{-1}), 0, reshape(indices, Ints{-1}), false));
+    if (!dim) return Tensor(gather(view(self, Ints{-1}), 0, view(indices, Ints{-1}), false));
     check(self.dim() == indices.dim(), "torch.take_along_dim(): input and indices should have the "
           "same number of dimensions, but got ", self.dim(), " dimensions for input, and ",
           indices.dim(), " dimensions for indices");

@@ -1,6 +1,7 @@
 // Joining tensors along a dimension.
 #include <cstring>
 
+#include "base/parallel.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
 

@@ -55,8 +55,9 @@ void take_mean(const Tensor& result, const At& places_in, bool include_self) {
   combine_places(places_in(count), scalar_tensor(1, result.dtype()), Combine::Add);
   const Tensor zero = scalar_tensor(0, result.dtype());
   masked_fill.in_place(count, eq(count, zero), Scalar(1));
-  if (is_integral(result.dtype())) div_mode.in_place(result, count, std::string_view("floor"));
-  else div.in_place(result, count);
+  const Tensor values = data_of(result);  // whose version the caller counts
+  if (is_integral(result.dtype())) div_mode.in_place(values, count, std::string_view("floor"));
+  else div.in_place(values, count);
 }
 
 // places_in(t): the places that the index names in t, of the result's sizes.
@@ -183,7 +184,6 @@ const auto scatter_reduce =
   .edits()
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
             std::string_view reduce, bool) {
-    refuse_complex_gradients("scatter_reduce", self, src);
     check_scatter(r, self, dim, index, &src);
     check(is_reduction(reduce), "reduce argument must be either sum, prod, mean, amax or amin, "
           "got ", reduce);
@@ -191,6 +191,7 @@ const auto scatter_reduce =
     check(!(extremum && self.is_complex()) && !(reduce == "mean" && self.dtype() == DType::Bool),
           ErrorKind::NotImplemented, "\"scatter_gather_tensor_cpu_reduce_", reduce,
           "\" not implemented for '", type_name_of(self.dtype()), "'");
+    refuse_complex_gradients("scatter_reduce", self, src);
   })
   .kernel([](Tensor& result, const Tensor&, int64_t dim, const Tensor& given, const Tensor& src,
              std::string_view reduce, bool include_self) {
@@ -228,17 +229,23 @@ const auto index_reduce =
   .edits()
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
             std::string_view reduce, bool include_self) {
-    refuse_complex_gradients("index_reduce", self, source);
     check(is_reduction(reduce) && reduce != "sum", "index_reduce(): Expected reduce to be one of "
           "prod, mean, amax or amin but got ", reduce, ".");
     check_slices("index_reduce_()", self, dim, index, source);
     check(self.dim() != 0 || source.dim() == 0, "source tensor shape must match self tensor shape, "
           "excluding the specified dimension. Got self.shape = ", self.sizes(),
           " source.shape = ", source.sizes());
-    check(self.is_meta() || (!self.is_complex() && self.dtype() != DType::Bool),
-          ErrorKind::NotImplemented,
+    // PyTorch has kernels of its own for vectors, and combines whole slices otherwise.
+    const bool plain = !self.is_complex() && self.dtype() != DType::Bool;
+    check(self.is_meta() || plain || (include_self && self.dim() > 1), ErrorKind::NotImplemented,
           include_self ? "\"index_func_\"" : "\"index_reduce_func_exclude_input_init\"",
           " not implemented for '", type_name_of(self.dtype()), "'");
+    const bool extremum = reduce == "amax" || reduce == "amin";
+    const char* lacks = self.is_complex() && extremum ? reduce == "amax" ? "maximum_cpu" : "minimum_cpu"
+                        : self.dtype() == DType::Bool && reduce == "mean" ? "div_floor_cpu" : nullptr;
+    check(self.is_meta() || !lacks, ErrorKind::NotImplemented, "\"", lacks ? lacks : "",
+          "\" not implemented for '", type_name_of(self.dtype()), "'");
+    refuse_complex_gradients("index_reduce", self, source);
     r.result(self.sizes(), self.dtype(), self.device());
   })
   .kernel([](Tensor& result, const Tensor&, int64_t dim, const Tensor& given, const Tensor& source,

@@ -29,6 +29,7 @@ const auto view_copy = define<Tensor(Tensor, Ints)>("view_copy(Tensor self, int[
   .doc("view with memory of its own.")
   .node("ViewBackward0_copy")
   .forms(Function | Out)
+  .exact_out()
   .linear()
   .produce([](const Tensor& self, Ints size) {
     return copied(self, [&](const Tensor& x) {
@@ -43,6 +44,7 @@ const auto view_copy = define<Tensor(Tensor, Ints)>("view_copy(Tensor self, int[
 const auto view_copy_dtype = define<Tensor(Tensor, DType)>(
     "view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor")
   .forms(Function | Out)
+  .exact_out()
   .produce([](const Tensor& self, DType dtype) {
     const Record& view_dtype = *find_record("view.dtype");
     return copied(self, [&](const Tensor& x) {
@@ -58,6 +60,7 @@ const auto expand_copy = define<Tensor(Tensor, Ints, bool)>(
   .doc("expand with memory of its own.")
   .node("ExpandBackward0_copy")
   .forms(Function | Out)
+  .exact_out()
   .linear()
   .produce([](const Tensor& self, Ints size, bool implicit) {
     return copied(self, [&](const Tensor& x) { return Tensor(expand(x, size, implicit)); });
@@ -68,6 +71,7 @@ const auto permute_copy = define<Tensor(Tensor, Ints)>("permute_copy(Tensor self
   .doc("permute with memory of its own.")
   .node("PermuteBackward0_copy")
   .forms(Function | Out)
+  .exact_out()
   .linear()
   .produce([](const Tensor& self, Ints dims) {
     return copied(self, [&](const Tensor& x) { return Tensor(permute(x, dims)); });
@@ -84,6 +88,7 @@ const auto transpose_copy = define<Tensor(Tensor, int64_t, int64_t)>(
   .doc("transpose with memory of its own.")
   .node("TransposeBackward0_copy")
   .forms(Function | Out)
+  .exact_out()
   .linear()
   .produce([](const Tensor& self, int64_t dim0, int64_t dim1) {
     return copied(self, [&](const Tensor& x) { return Tensor(transpose(x, dim0, dim1)); });
@@ -96,6 +101,7 @@ const auto t_copy = define<Tensor(Tensor)>("t_copy(Tensor self) -> Tensor")
   .doc("t with memory of its own.")
   .node("TBackward0_copy")
   .forms(Function | Out)
+  .exact_out()
   .linear()
   .produce([](const Tensor& self) { return copied(self, [](const Tensor& x) { return Tensor(t(x)); }); })
   .grad("self", "grad", [](const Tensor& grad) { return t(grad); });
@@ -104,6 +110,7 @@ const auto squeeze_copy = define<Tensor(Tensor)>("squeeze_copy(Tensor self) -> T
   .doc("squeeze with memory of its own.")
   .node("SqueezeBackward0_copy")
   .forms(Function | Out)
+  .exact_out()
   .linear()
   .produce([](const Tensor& self) {
     return copied(self, [](const Tensor& x) { return Tensor(squeeze(x)); });
@@ -114,6 +121,7 @@ const auto squeeze_copy_dim = define<Tensor(Tensor, int64_t)>(
     "squeeze_copy.dim(Tensor self, int dim) -> Tensor")
   .node("SqueezeBackward1_copy")
   .forms(Function | Out)
+  .exact_out()
   .linear()
   .produce([](const Tensor& self, int64_t dim) {
     return copied(self, [&](const Tensor& x) { return Tensor(squeeze_dim(x, dim)); });
@@ -124,6 +132,7 @@ const auto squeeze_copy_dims = define<Tensor(Tensor, Ints)>(
     "squeeze_copy.dims(Tensor self, int[] dim) -> Tensor")
   .node("SqueezeBackward2_copy")
   .forms(Function | Out)
+  .exact_out()
   .linear()
   .produce([](const Tensor& self, Ints dims) {
     return copied(self, [&](const Tensor& x) {
@@ -141,6 +150,7 @@ const auto unsqueeze_copy = define<Tensor(Tensor, int64_t)>(
   .doc("unsqueeze with memory of its own.")
   .node("UnsqueezeBackward0_copy")
   .forms(Function | Out)
+  .exact_out()
   .linear()
   .produce([](const Tensor& self, int64_t dim) {
     return copied(self, [&](const Tensor& x) { return Tensor(unsqueeze(x, dim)); });
@@ -152,6 +162,7 @@ const auto select_copy = define<Tensor(Tensor, int64_t, int64_t)>(
   .doc("select with memory of its own.")
   .node("SelectBackward0_copy")
   .forms(Function | Out)
+  .exact_out()
   .linear()
   .produce([](const Tensor& self, int64_t dim, int64_t index) {
     check(!self.is_complex() || !grad_enabled() || !requires_grad(self), "select_copy does not "
@@ -168,8 +179,11 @@ const auto slice_copy = define<Tensor(Tensor, int64_t, MaybeInt, MaybeInt, int64
   .doc("A slice with memory of its own.")
   .node("SliceBackward0_copy")
   .forms(Function | Out)
+  .exact_out()
   .linear()
   .produce([](const Tensor& self, int64_t dim, MaybeInt start, MaybeInt end, int64_t step) {
+    check(!self.is_complex() || !grad_enabled() || !requires_grad(self), "slice_copy does not "
+          "support automatic differentiation for outputs with complex dtype.");
     return copied(self, [&](const Tensor& x) { return Tensor(slice(x, dim, start, end, step)); });
   })
   .grad("self", "grad, self.sizes, dim, start, end, step",
@@ -200,6 +214,7 @@ const auto alias_copy = define<Tensor(Tensor)>("alias_copy(Tensor self) -> Tenso
   .doc("A copy in row order.")
   .node("AliasBackward0_copy")
   .forms(Function | Out)
+  .exact_out()
   .linear()
   .produce([](const Tensor& self) { return copied(self, [](const Tensor& x) { return x; }); })
   .grad("self", "grad", as_it_is);
@@ -207,6 +222,7 @@ const auto alias_copy = define<Tensor(Tensor)>("alias_copy(Tensor self) -> Tenso
 const auto detach_copy = define<Tensor(Tensor)>("detach_copy(Tensor self) -> Tensor")
   .doc("A copy in row order outside the graph.")
   .forms(Function | Out)
+  .exact_out()
   .produce([](const Tensor& self) { return copied(self, [](const Tensor& x) { return x; }); });
 
 const auto as_strided_copy = define<Tensor(Tensor, Ints, Ints, MaybeInt)>(
@@ -214,6 +230,7 @@ const auto as_strided_copy = define<Tensor(Tensor, Ints, Ints, MaybeInt)>(
   .doc("as_strided with memory of its own.")
   .node("AsStridedBackward0_copy")
   .forms(Function | Out)
+  .exact_out()
   .accepts_conj()
   .produce([](const Tensor& self, Ints size, Ints stride, MaybeInt offset) {
     return copied(self, [&](const Tensor& x) { return Tensor(as_strided(x, size, stride, offset)); });
@@ -228,6 +245,7 @@ const auto unfold_copy = define<Tensor(Tensor, int64_t, int64_t, int64_t)>(
   .doc("Tensor.unfold with memory of its own.")
   .node("UnfoldBackward0_copy")
   .forms(Function | Out)
+  .exact_out()
   .linear()
   .produce([](const Tensor& self, int64_t dim, int64_t size, int64_t step) {
     return copied(self, [&](const Tensor& x) { return Tensor(unfold(x, dim, size, step)); });
@@ -248,6 +266,7 @@ const auto diagonal_copy =
   )")
   .node("DiagonalBackward0_copy")
   .forms(Function | Out)
+  .exact_out()
   .linear()
   .produce([](const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
     return copied(self, [&](const Tensor& x) { return Tensor(diagonal(x, offset, dim1, dim2)); });
@@ -276,6 +295,7 @@ const auto view_as_real_copy = define<Tensor(Tensor)>("view_as_real_copy(Tensor 
   .doc("view_as_real with memory of its own.")
   .node("ViewAsRealBackward0_copy")
   .forms(Function | Out)
+  .exact_out()
   .produce([](const Tensor& self) {
     return copied(self, [](const Tensor& x) { return Tensor(view_as_real(x)); });
   })
@@ -284,6 +304,7 @@ const auto view_as_real_copy = define<Tensor(Tensor)>("view_as_real_copy(Tensor 
 const auto view_as_complex_copy = define<Tensor(Tensor)>("view_as_complex_copy(Tensor self) -> Tensor")
   .doc("view_as_complex with memory of its own.")
   .forms(Function | Out)
+  .exact_out()
   .no_derivative("view_as_complex_copy does not support automatic differentiation for outputs with "
                  "complex dtype.")
   .produce([](const Tensor& self) {

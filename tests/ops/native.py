@@ -251,6 +251,7 @@ RUN_BY = {
         "Tensor.__invert__": "_invert",
         "trapezoid": "mul div",
         "nonzero": "nonzero_numpy",
+        "block_diag": "block_diag",
         "Tensor.to": "_to_copy",
         "resolve_conj": "_resolve_bits",
         "unique": "_unique2 unique_dim",
