@@ -17,6 +17,7 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test
 	$(BIN)/python tools/layers.py
 	$(BIN)/ruff check -q .
+	$(BIN)/python tools/style.py
 	$(BIN)/python tools/stubs.py --check
 	$(BIN)/pytest -q -n 2 tests
 

@@ -80,8 +80,10 @@ class PackedByHook : public Saved::Packed {
     WithLock lock;
     NoGrad quiet;
     Owned made(need(PyObject_CallOneArg(unpack_.get(), packed_.get())));
-    check(is_tensor(made.get()), ErrorKind::Type, "Output of saved tensor unpack_hook expected to be "
-          "a Tensor but got result of type ", Py_TYPE(made.get())->tp_name);
+    check(is_tensor(made.get()), ErrorKind::Type,
+          "Output of saved tensor unpack_hook expected to be "
+          "a Tensor but got result of type ",
+          Py_TYPE(made.get())->tp_name);
     return tensor_of(made.get());
   }
 

@@ -68,7 +68,8 @@ class LeafHook : public CallableHook {
 
 Owned tuple_of(const Tensors& list) {
   Owned t(need(PyTuple_New(Py_ssize_t(list.size()))));
-  for (size_t i = 0; i < list.size(); ++i) PyTuple_SET_ITEM(t.get(), Py_ssize_t(i), need(wrap(list[i])));
+  for (size_t i = 0; i < list.size(); ++i)
+    PyTuple_SET_ITEM(t.get(), Py_ssize_t(i), need(wrap(list[i])));
   return t;
 }
 
@@ -120,8 +121,10 @@ PyTypeObject* base_type = nullptr;
 // Contexts of custom functions outlive their node.
 Node* self_of(PyObject* o, const char* attribute = "name") {
   Node* n = reinterpret_cast<NodeObject*>(o)->node;
-  check(n, "Attribute '", attribute, "' is invalid for this instance of _C._FunctionBase. Accessing "
-        "this attribute directly on an instance of autograd.Function is a legacy access pattern that "
+  check(n, "Attribute '", attribute,
+        "' is invalid for this instance of _C._FunctionBase. Accessing "
+        "this attribute directly on an instance of autograd.Function is a legacy access pattern "
+        "that "
         "is no longer supported. For examples on how to use new-style autograd functions, see "
         "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function");
   return n;
@@ -157,12 +160,13 @@ int node_clear(PyObject* o) {
 
 PyObject* node_repr(PyObject* o) {
   return guarded([&] {
-    return PyUnicode_FromFormat("<%s object at %p>", self_of(o)->name().c_str(), static_cast<void*>(o));
+    return PyUnicode_FromFormat("<%s object at %p>", self_of(o)->name().c_str(),
+                                static_cast<void*>(o));
   });
 }
 PyObject* node_name(PyObject* o, PyObject*) {
   return guarded([&] {
-    std::string s = self_of(o)->name();  // classes that are not an op's or a function's are PyTorch's C++
+    std::string s = self_of(o)->name();  // other classes than an op's or a function's are C++
     if (s.find("Backward") == std::string::npos) s = "torch::autograd::" + s;
     return PyUnicode_FromString(s.c_str());
   });
@@ -193,7 +197,8 @@ PyObject* node_metadata(PyObject* o, void*) {
 PyObject* node_variable(PyObject* o, void*) {
   return guarded([&]() -> PyObject* {
     auto* a = dynamic_cast<AccumulateGrad*>(self_of(o));
-    check(a, ErrorKind::Attribute, "'", Py_TYPE(o)->tp_name, "' object has no attribute 'variable'");
+    check(a, ErrorKind::Attribute, "'", Py_TYPE(o)->tp_name,
+          "' object has no attribute 'variable'");
     return wrap(a->variable);
   });
 }
@@ -206,7 +211,8 @@ PyObject* node_input(PyObject* o, PyObject* place) {
     const Node& n = *self_of(o);
     const long i = PyLong_AsLong(place);
     check(i >= 0 && size_t(i) < n.inputs.size(), ErrorKind::Index, "no such result");
-    return Py_BuildValue("NN", wrap_size(n.inputs[size_t(i)].sizes), wrap_dtype(n.inputs[size_t(i)].dtype));
+    return Py_BuildValue("NN", wrap_size(n.inputs[size_t(i)].sizes),
+                         wrap_dtype(n.inputs[size_t(i)].dtype));
   });
 }
 
@@ -368,8 +374,8 @@ Edge edge_of(PyObject* o, const char* what) {
   if (PyTuple_Check(o)) {  // a GradientEdge
     return Edge{node_of(PyTuple_GET_ITEM(o, 0)), int(PyLong_AsLong(PyTuple_GET_ITEM(o, 1)))};
   }
-  check(is_tensor(o), ErrorKind::Type, what, " can be either Tensors or GradientEdges, but they are ",
-        Py_TYPE(o)->tp_name);
+  check(is_tensor(o), ErrorKind::Type, what,
+        " can be either Tensors or GradientEdges, but they are ", Py_TYPE(o)->tp_name);
   return gradient_edge(tensor_of(o));
 }
 
@@ -388,7 +394,8 @@ PyObject* run_backward_(PyObject*, PyObject* args) {
     std::vector<Edge> roots;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
       const Edge e = edge_of(PyTuple_GET_ITEM(tensors, i), "tensors");
-      check(bool(e), "element ", int64_t(i), " of tensors does not require grad and does not have a "
+      check(bool(e), "element ", int64_t(i),
+            " of tensors does not require grad and does not have a "
             "grad_fn");
       PyObject* g = PyTuple_GET_ITEM(grads, i);
       if (g == Py_None) {
@@ -410,7 +417,8 @@ PyObject* run_backward_(PyObject*, PyObject* args) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); ++i) {
       PyObject* o = PyTuple_GET_ITEM(inputs, i);
       if (is_tensor(o)) {
-        check(requires_grad(tensor_of(o)), "One of the differentiated Tensors does not require grad");
+        check(requires_grad(tensor_of(o)),
+              "One of the differentiated Tensors does not require grad");
         if (accumulate && !is_leaf(tensor_of(o))) retain_grad(tensor_of(o));
       }
       edges.push_back(edge_of(o, "inputs"));
@@ -425,8 +433,8 @@ PyObject* run_backward_(PyObject*, PyObject* args) {
     if (accumulate || edges.empty()) Py_RETURN_NONE;
     Owned result(need(PyTuple_New(Py_ssize_t(captured.size()))));
     for (size_t i = 0; i < captured.size(); ++i) {
-      check(captured[i].defined() || unreachable,
-            "The differentiated Tensor at index ", int64_t(i), " appears to not have been used in the "
+      check(captured[i].defined() || unreachable, "The differentiated Tensor at index ", int64_t(i),
+            " appears to not have been used in the "
             "graph. Set allow_unused=True if this is the desired behavior.");
       PyTuple_SET_ITEM(result.get(), Py_ssize_t(i), need(wrap(captured[i])));
     }
@@ -492,7 +500,8 @@ PyMethodDef functions[] = {
 int add_autograd(PyObject* module) {
   base_type = make_node_type("torch.autograd.graph.Node", nullptr);
   if (!base_type) return -1;
-  if (PyModule_AddObjectRef(module, "_NodeBase", reinterpret_cast<PyObject*>(base_type)) < 0) return -1;
+  if (PyModule_AddObjectRef(module, "_NodeBase", reinterpret_cast<PyObject*>(base_type)) < 0)
+    return -1;
   return PyModule_AddFunctions(module, functions);
 }
 

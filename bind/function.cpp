@@ -102,7 +102,8 @@ Py_ssize_t checked_count(const Node& node, PyObject* made, Py_ssize_t expected) 
 Tensors FunctionNode::apply(Tensors&& grads) {
   WithLock lock;
   const Owned args = arguments(grads);
-  Owned forward_class(attribute(reinterpret_cast<PyObject*>(Py_TYPE(context_.get())), "_forward_cls"));
+  Owned forward_class(
+      attribute(reinterpret_cast<PyObject*>(Py_TYPE(context_.get())), "_forward_cls"));
   Owned backward(attribute(forward_class.get(), "_backward_function"));
   Owned made(need(PyObject_Call(backward.get(), args.get(), nullptr)));
   if (!PyTuple_Check(made.get())) made = Owned(need(PyTuple_Pack(1, made.get())));
@@ -112,11 +113,14 @@ Tensors FunctionNode::apply(Tensors&& grads) {
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* g = PyTuple_GET_ITEM(made.get(), i);
     if (!is_tensor_[size_t(i)]) {
-      check(g == Py_None, "function ", name(), " returned a gradient different than None at "
-            "position ", int64_t(i + 1), ", but the corresponding forward input was not a Variable");
+      check(g == Py_None, "function ", name(),
+            " returned a gradient different than None at "
+            "position ",
+            int64_t(i + 1), ", but the corresponding forward input was not a Variable");
       continue;
     }
-    check(g == Py_None || is_tensor(g), "expected Variable or None (got ", Py_TYPE(g)->tp_name, ")");
+    check(g == Py_None || is_tensor(g), "expected Variable or None (got ", Py_TYPE(g)->tp_name,
+          ")");
     result.push_back(g == Py_None ? Tensor() : tensor_of(g));
   }
   return result;
@@ -170,8 +174,12 @@ PyObject* keep_tuple(PyObject*& place, PyObject* tensors) {
   Py_XSETREF(place, tensors);
   Py_RETURN_NONE;
 }
-PyObject* save_for_backward(PyObject* o, PyObject* args) { return keep_tuple(self_of(o)->to_save, args); }
-PyObject* mark_dirty(PyObject* o, PyObject* args) { return keep_tuple(self_of(o)->dirty_tensors, args); }
+PyObject* save_for_backward(PyObject* o, PyObject* args) {
+  return keep_tuple(self_of(o)->to_save, args);
+}
+PyObject* mark_dirty(PyObject* o, PyObject* args) {
+  return keep_tuple(self_of(o)->dirty_tensors, args);
+}
 PyObject* mark_non_differentiable(PyObject* o, PyObject* args) {
   return keep_tuple(self_of(o)->non_differentiable, args);
 }
@@ -187,7 +195,8 @@ PyObject* set_materialize_grads(PyObject* o, PyObject* value) {
 PyObject* saved_tensors(PyObject* o, void*) {
   return guarded([&]() -> PyObject* {
     Context* self = self_of(o);
-    if (self->saved_for_forward && !self->saved) return Owned::share(self->saved_for_forward).leave();
+    if (self->saved_for_forward && !self->saved)
+      return Owned::share(self->saved_for_forward).leave();
     if (self->freed) fail_freed();
     if (!self->saved) return PyTuple_New(0);
     Owned t(need(PyTuple_New(Py_ssize_t(self->saved->size()))));
@@ -228,7 +237,9 @@ struct Application {
   bool executable = false, setup = false;
 
   bool is_input(const Tensor& t) const { return among(args, t); }
-  bool is_dirty(const Tensor& t) const { return self->dirty_tensors && among(self->dirty_tensors, t); }
+  bool is_dirty(const Tensor& t) const {
+    return self->dirty_tensors && among(self->dirty_tensors, t);
+  }
   bool is_marked(const Tensor& t) const {
     return self->non_differentiable && among(self->non_differentiable, t);
   }
@@ -286,7 +297,8 @@ Owned run_forward(const Application& a, PyObject* cls) {
   }
   Owned output(need(PyObject_Call(forward.get(), a.args, nullptr)));
   Owned setup(attribute(cls, "setup_context"));
-  Owned done(need(PyObject_CallFunctionObjArgs(setup.get(), a.context, a.args, output.get(), nullptr)));
+  Owned done(
+      need(PyObject_CallFunctionObjArgs(setup.get(), a.context, a.args, output.get(), nullptr)));
   return output;
 }
 
@@ -295,8 +307,9 @@ void check_marks(const Application& a, PyObject* outputs) {
     for (Py_ssize_t i = 0; marks && i < PyTuple_GET_SIZE(marks); ++i) {
       PyObject* o = PyTuple_GET_ITEM(marks, i);
       const bool dirty = marks == a.self->dirty_tensors;
-      check(is_tensor(o), dirty ? "mark_dirty can only accept variables, but argument "
-                                : "mark_non_differentiable only accepts variable arguments, but got ");
+      check(is_tensor(o),
+            dirty ? "mark_dirty can only accept variables, but argument "
+                  : "mark_non_differentiable only accepts variable arguments, but got ");
       check(!dirty || Application::among(outputs, tensor_of(o)),
             "Some elements marked as dirty during the forward method were not returned as output. "
             "The inputs that are modified inplace must all be outputs of the Function.");
@@ -334,7 +347,8 @@ void place_in_graph(const Application& a, Tensor& t, Py_ssize_t place, Py_ssize_
   }
   if (input) {
     check(!(a.setup && a.is_to_save(t)),
-          "An input that has been returned as-is as output is being saved for backward. This is not "
+          "An input that has been returned as-is as output is being saved for backward. This is "
+          "not "
           "supported if you override setup_context. You should return and save a view of the input "
           "instead, e.g. with x.view_as(x) or setup ctx inside the forward function itself.");
     t = as_view(t);
@@ -450,7 +464,8 @@ PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
   });
 }
 
-#define OBJECT(name, member) {name, get_object<&Context::member>, set_object<&Context::member>, nullptr, nullptr}
+#define OBJECT(name, member) \
+  {name, get_object<&Context::member>, set_object<&Context::member>, nullptr, nullptr}
 PyGetSetDef properties[] = {
     {"saved_tensors", saved_tensors, nullptr, "What save_for_backward kept.", nullptr},
     OBJECT("needs_input_grad", needs_input_grad),

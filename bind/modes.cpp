@@ -148,7 +148,8 @@ PyMethodDef functions[] = {
 }  // namespace
 
 int add_modes(PyObject* module) {
-  return PyModule_AddFunctions(module, functions) | add_type(module, "_NoGrad", mode_new<kNoGrad, 0>) |
+  return PyModule_AddFunctions(module, functions) |
+         add_type(module, "_NoGrad", mode_new<kNoGrad, 0>) |
          add_type(module, "_EnableGrad", mode_new<0, kNoGrad>) |
          add_type(module, "_InferenceMode", inference_new);
 }

@@ -28,7 +28,8 @@ PyObject* wrap_results(const Record& r, Value* results);
 int add_ops(PyObject* module);
 
 // __torch_function__ (overrides.cpp): null and no exception when no argument overrides.
-PyObject* call_override(PyObject* function, PyObject* const* args, Py_ssize_t count, PyObject* names);
+PyObject* call_override(PyObject* function, PyObject* const* args, Py_ssize_t count,
+                        PyObject* names);
 bool any_override(PyObject* const* args, Py_ssize_t count);
 
 }  // namespace rl::bind

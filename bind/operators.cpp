@@ -33,7 +33,8 @@ bool operand(PyObject* o) {  // what may stand beside a tensor; others get to sp
 }
 
 template <int S> PyObject* binary(PyObject* a, PyObject* b) {
-  if (is_tensor(a)) return operand(b) ? call_two(forward[S], a, b) : or_not_implemented(call_two(forward[S], a, b));
+  if (is_tensor(a))
+    return operand(b) ? call_two(forward[S], a, b) : or_not_implemented(call_two(forward[S], a, b));
   if (!reflected[S]) Py_RETURN_NOTIMPLEMENTED;
   return or_not_implemented(call_two(reflected[S], b, a));
 }

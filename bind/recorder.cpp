@@ -233,7 +233,8 @@ PyMethodDef methods[] = {
     {"leave", leave, METH_NOARGS, "Ends the innermost named range."},
     {"events", events, METH_NOARGS,
      "A list of (kind, name, module, thread, modes, parent, begin, end, origin, sequence, "
-     "allocated, released, flops, bytes moved, failed, open, first value, inputs, results); kind is "
+     "allocated, released, flops, bytes moved, failed, open, first value, inputs, results); kind "
+     "is "
      "0 op, 1 graph node, 2 module, 3 range; times in ns."},
     {"tensors", tensors, METH_NOARGS,
      "A list of (dtype, size, stride, tensor, storage, made by, offset, bytes, version, flags): "
@@ -254,7 +255,8 @@ int add_recorder(PyObject* module) {
                          {Py_tp_clear, reinterpret_cast<void*>(clear_references)},
                          {Py_tp_methods, methods},
                          {Py_tp_getset, properties},
-                         {Py_tp_doc, const_cast<char*>("What ran: ops, graph nodes, modules, memory.")},
+                         {Py_tp_doc,
+                             const_cast<char*>("What ran: ops, graph nodes, modules, memory.")},
                          {0, nullptr}};
   PyType_Spec spec = {"rushlight._C.Recorder", sizeof(RecorderObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};

@@ -42,8 +42,8 @@ void remember_origin(Node& node) {
 void refuse_nan(const Node& node, const Tensors& made) {
   if (!anomaly_checks_nan) return;
   for (size_t i = 0; i < made.size(); ++i) {
-    check(!made[i] || !holds_nan(made[i]), "Function '", node.name(), "' returned nan values in its ",
-          int64_t(i), "th output.");
+    check(!made[i] || !holds_nan(made[i]), "Function '", node.name(),
+          "' returned nan values in its ", int64_t(i), "th output.");
   }
 }
 

@@ -32,7 +32,8 @@ struct Heard {
 
 class Run {
  public:
-  explicit Run(BackwardCall& call) : call_(call), selective_(!call.wanted.empty() || !call.only.empty()) {}
+  explicit Run(BackwardCall& call)
+      : call_(call), selective_(!call.wanted.empty() || !call.only.empty()) {}
   std::vector<Tensor> go();
   bool selective() const { return selective_; }
   bool will_run(Node* n) const {

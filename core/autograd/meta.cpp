@@ -29,7 +29,9 @@ Autograd& autograd_of(const Tensor& t) {
 bool requires_grad(const Tensor& t) {
   return t->is(kNeedsGrad) || (t->is(kView) && t->autograd->base->is(kNeedsGrad));
 }
-bool is_leaf(const Tensor& t) { return !t->is(kView) ? !t->autograd || !t->autograd->node : !grad_fn(t); }
+bool is_leaf(const Tensor& t) {
+  return !t->is(kView) ? !t->autograd || !t->autograd->node : !grad_fn(t);
+}
 bool is_view(const Tensor& t) { return t->is(kView); }
 Tensor base_of(const Tensor& t) { return is_view(t) ? t->autograd->base : Tensor(); }
 

@@ -12,7 +12,8 @@ namespace {
 std::string describe(const Tensor& t, const Ref<Node>& made_by, int output) {
   std::string s = text("[", t.device().is_meta() ? "torch.meta." : "torch.",
                        type_name_of(t.dtype()), "Tensor ", t.sizes(), "]");
-  if (made_by) s += text(", which is output ", int64_t(output), " of ", forward_name(*made_by), ",");
+  if (made_by)
+    s += text(", which is output ", int64_t(output), " of ", forward_name(*made_by), ",");
   return s;
 }
 
@@ -49,8 +50,9 @@ Saved::Saved(const Arg& arg, bool output) {
     return;
   }
   const Tensor& t = arg.as_tensor();
-  check(!t.is_inference(), "Inference tensors cannot be saved for backward. Please do not use Tensors "
-        "created in inference mode in computation tracked by autograd. To work around this, you can "
+  check(!t.is_inference(),
+        "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+        "inference mode in computation tracked by autograd. To work around this, you can "
         "make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
         "instead of `torch.inference_mode()`.");
   is_output_ = output;

@@ -143,7 +143,8 @@ const Op<Tensor(Tensor, Tensor)> div = define<Tensor(Tensor, Tensor)>(
   .grad("self", "grad, other", [](const Tensor& grad, const Tensor& other) {
     return grad / conj(other);
   })
-  .grad("other", "grad, self, other", [](const Tensor& grad, const Tensor& self, const Tensor& other) {
+  .grad("other", "grad, self, other", [](const Tensor& grad, const Tensor& self,
+                                         const Tensor& other) {
     return -grad * conj(self / other / other);
   });
 

@@ -55,8 +55,8 @@ const auto bitwise_xor = binary("bitwise_xor", kernels::bitwise_xor, R"(
 const auto bitwise_xor_by_number = with_number("bitwise_xor", kernels::bitwise_xor,
                                                 "The same with one number for all elements.");
 
-const auto bitwise_xor_number = number_first("bitwise_xor", kernels::bitwise_xor,
-                                             "The bits that just one of a number and a tensor has.");
+const auto bitwise_xor_number = number_first(
+    "bitwise_xor", kernels::bitwise_xor, "The bits that just one of a number and a tensor has.");
 
 const auto bitwise_not = define<Tensor(Tensor)>("bitwise_not(Tensor self) -> Tensor")
   .doc(R"(
@@ -120,7 +120,9 @@ Op<Tensor(Tensor, Scalar)> reflected(const char* name, const char* dunder, const
 
 const auto left_shift_reflected = reflected("_rlshift", "rlshift",
                                             "A number shifted to the left by the input.")
-  .composite([](const Tensor& self, const Scalar& other) { return left_shift_number(other, self); });
+  .composite([](const Tensor& self, const Scalar& other) {
+    return left_shift_number(other, self);
+  });
 
 const auto right_shift_reflected = reflected("_rrshift", "rrshift",
                                              "A number shifted to the right by the input.")

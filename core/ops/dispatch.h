@@ -21,7 +21,8 @@ struct LockHooks {
 extern LockHooks lock_hooks;
 class Unlocked {
  public:
-  explicit Unlocked(bool worth_it) : state_(worth_it && lock_hooks.release ? lock_hooks.release() : nullptr) {}
+  explicit Unlocked(bool worth_it)
+      : state_(worth_it && lock_hooks.release ? lock_hooks.release() : nullptr) {}
   ~Unlocked() { if (state_) lock_hooks.acquire(state_); }
   Unlocked(const Unlocked&) = delete;
 

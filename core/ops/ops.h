@@ -53,7 +53,8 @@ extern const Op<Tensor(Tensor, Ints)> view, reshape, permute, unsafe_view;
 extern const Op<Tensor(Tensor, int64_t, int64_t)> transpose, select;
 extern const Op<Tensor(Tensor, int64_t)> unsqueeze, squeeze_dim;
 extern const Op<Tensor(Tensor)> detach, t, squeeze, alias_op;
-extern const Op<Tensor(Tensor, int64_t, std::optional<int64_t>, std::optional<int64_t>, int64_t)> slice;
+extern const Op<Tensor(Tensor, int64_t, std::optional<int64_t>, std::optional<int64_t>, int64_t)>
+    slice;
 extern const Op<Tensors(Tensor, int64_t, int64_t)> split;
 extern const Op<Tensor(Tensor, Ints, int64_t, int64_t)> select_backward;
 extern const Op<Tensor(Tensor, Ints, int64_t, std::optional<int64_t>, std::optional<int64_t>,
@@ -102,7 +103,8 @@ extern const Op<std::pair<Tensor, Tensor>(Tensor, int64_t, bool)> sort;
 extern const Op<std::pair<Tensor, Tensor>(Tensor, int64_t, int64_t, bool, bool)> topk;
 extern const Op<Tensor(Tensor, std::optional<DType>)> prod;
 extern const Op<Tensor(Tensor, Ints, bool)> logsumexp;
-extern const Op<Tensor(Tensor, Scalar, std::optional<Ints>, bool, std::optional<DType>)> vector_norm;
+extern const Op<Tensor(Tensor, Scalar, std::optional<Ints>, bool, std::optional<DType>)>
+    vector_norm;
 
 // indexing.cpp
 extern const Op<Tensor(Tensor, TensorList)> index;

@@ -46,7 +46,7 @@ struct Event {
   int64_t sequence = -1;        // of the graph node that the op made, or that ran
   const void* what;             // a Record, a module, or a place in `names` (marks and nodes)
   int64_t allocated = 0, released = 0;   // bytes, by it and what ran inside
-  int64_t floats = 0, moved = 0;         // FLOPs and bytes by the record's cost model, if it has one
+  int64_t floats = 0, moved = 0;  // FLOPs and bytes by the record's cost model, if it has one
   uint32_t first_value = 0;     // into `values`: inputs, then results
   uint16_t inputs = 0, results = 0;
 };

@@ -313,7 +313,8 @@ int64_t arg_of_dense(const Tensor& self, bool largest) {
   parallel_for(0, parts, 1, [&](int64_t first, int64_t last) {
     for (int64_t q = first; q < last; ++q) {
       const int64_t from = n * q / parts, to = n * (q + 1) / parts;
-      found[q] = from + kernels::arg_extreme(t, largest, self.data() + from * item, to - from, item);
+      found[q] =
+          from + kernels::arg_extreme(t, largest, self.data() + from * item, to - from, item);
     }
   });
   const Tensor best = empty({parts}, t);

@@ -1,4 +1,5 @@
-// The driver of reductions: which dimensions go, and the loops that lead any strides to the kernels.
+// The driver of reductions: which dimensions go, and the loops that lead any strides to the
+// kernels.
 #pragma once
 #include "kernels/reduce.h"
 #include "ops/ops.h"

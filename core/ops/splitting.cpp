@@ -23,8 +23,10 @@ const Op<Tensors(Tensor, Ints, int64_t)> split_with_sizes = define<Tensors(Tenso
             "split_sizes=", lengths);
       total += s;
     }
-    check(total == n, "split_with_sizes expects split_sizes to sum exactly to ", n, " (input tensor's "
-          "size at dimension ", d, "), but got split_sizes=", lengths);
+    check(total == n, "split_with_sizes expects split_sizes to sum exactly to ", n,
+          " (input tensor's "
+          "size at dimension ",
+          d, "), but got split_sizes=", lengths);
     Tensors parts;
     int64_t at = self.offset();
     for (int64_t s : lengths) {
@@ -164,8 +166,10 @@ void check_rank(const Tensor& self, const char* name, int64_t rank) {
         " dimension, but got a tensor with ", self.dim(), " dimensions!");
 }
 Tensors split_into(const Tensor& self, const char* name, int64_t sections, int64_t dim) {
-  check(sections != 0 && self.sizes()[dim] % sections == 0, "torch.", name, " attempted to split along "
-        "dimension ", dim, ", but the size of the dimension ", self.sizes()[dim],
+  check(sections != 0 && self.sizes()[dim] % sections == 0, "torch.", name,
+        " attempted to split along "
+        "dimension ",
+        dim, ", but the size of the dimension ", self.sizes()[dim],
         " is not divisible by the split_size ", sections, "!");
   return split_evenly(self, sections, dim);
 }
@@ -200,8 +204,10 @@ const auto tensor_split_tensor = define<Tensors(Tensor, Tensor, int64_t)>(
     const int64_t d = split_dim(self, dim);
     check(where.dtype() == DType::Int64, "tensor_split expected tensor_indices_or_sections to have "
           "dtype of long, but got ", type_name_of(where.dtype()));
-    check(where.dim() <= 1, "tensor_split expected tensor_indices_or_sections to be a zero-dimensional "
-          "or one-dimensional tensor, but got a tensor with ", where.dim(), " dims");
+    check(where.dim() <= 1,
+          "tensor_split expected tensor_indices_or_sections to be a zero-dimensional "
+          "or one-dimensional tensor, but got a tensor with ",
+          where.dim(), " dims");
     if (where.dim() == 0) return split_evenly(self, item_of(where).to_int(), d);
     Dims indices;
     for (int64_t i = 0; i < where.numel(); ++i)
@@ -209,7 +215,8 @@ const auto tensor_split_tensor = define<Tensors(Tensor, Tensor, int64_t)>(
     return split_at(self, indices, d);
   });
 
-const auto hsplit = define<Tensors(Tensor, int64_t)>("hsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]")
+const auto hsplit = define<Tensors(Tensor, int64_t)>(
+    "hsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]")
   .doc(R"(
     Parts side by side: along the second dimension, of vectors along the only one.
 
@@ -222,14 +229,16 @@ const auto hsplit = define<Tensors(Tensor, int64_t)>("hsplit.int(Tensor(a) self,
     return split_into(self, "hsplit", sections, self.dim() == 1 ? 0 : 1);
   });
 
-const auto hsplit_at = define<Tensors(Tensor, Ints)>("hsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]")
+const auto hsplit_at = define<Tensors(Tensor, Ints)>(
+    "hsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]")
   .forms(Function | Method)
   .composite([](const Tensor& self, Ints indices) {
     check_rank(self, "hsplit", 1);
     return split_at(self, indices, self.dim() == 1 ? 0 : 1);
   });
 
-const auto vsplit = define<Tensors(Tensor, int64_t)>("vsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]")
+const auto vsplit = define<Tensors(Tensor, int64_t)>(
+    "vsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]")
   .doc(R"(
     Parts one below the other: along the first dimension.
 
@@ -242,14 +251,16 @@ const auto vsplit = define<Tensors(Tensor, int64_t)>("vsplit.int(Tensor(a) self,
     return split_into(self, "vsplit", sections, 0);
   });
 
-const auto vsplit_at = define<Tensors(Tensor, Ints)>("vsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]")
+const auto vsplit_at = define<Tensors(Tensor, Ints)>(
+    "vsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]")
   .forms(Function | Method)
   .composite([](const Tensor& self, Ints indices) {
     check_rank(self, "vsplit", 2);
     return split_at(self, indices, 0);
   });
 
-const auto dsplit = define<Tensors(Tensor, int64_t)>("dsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]")
+const auto dsplit = define<Tensors(Tensor, int64_t)>(
+    "dsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]")
   .doc(R"(
     Parts along the third dimension.
 
@@ -262,7 +273,8 @@ const auto dsplit = define<Tensors(Tensor, int64_t)>("dsplit.int(Tensor(a) self,
     return split_into(self, "dsplit", sections, 2);
   });
 
-const auto dsplit_at = define<Tensors(Tensor, Ints)>("dsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]")
+const auto dsplit_at = define<Tensors(Tensor, Ints)>(
+    "dsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]")
   .forms(Function | Method)
   .composite([](const Tensor& self, Ints indices) {
     check_rank(self, "dsplit", 3);

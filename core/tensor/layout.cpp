@@ -107,7 +107,8 @@ Dims wrap_dims(Ints dims, int64_t rank) {
   Dims r;
   for (int64_t d : dims) {
     const int64_t w = wrap_dim(d, rank);
-    for (int64_t seen : r) check(seen != w, "dim ", w, " appears multiple times in the list of dims");
+    for (int64_t seen : r)
+      check(seen != w, "dim ", w, " appears multiple times in the list of dims");
     r.push_back(w);
   }
   return r;

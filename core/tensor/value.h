@@ -57,7 +57,8 @@ struct Arg {
       imag = s.to_complex().imag();
     }
   }
-  Arg(DType t) : tag(t == DType::Undefined ? Tag::None : Tag::DType), integer(int64_t(t)), count(0) {}
+  Arg(DType t)
+      : tag(t == DType::Undefined ? Tag::None : Tag::DType), integer(int64_t(t)), count(0) {}
   Arg(Device d) : tag(Tag::Device), integer(0), count(0) { device = d; }
   Arg(std::string_view s) : tag(Tag::Text), list(s.data()), count(int64_t(s.size())) {}
   Arg(const char* s) : Arg(std::string_view(s)) {}
@@ -72,7 +73,9 @@ struct Arg {
   const Tensor& as_tensor() const { return reinterpret_cast<const Tensor&>(tensor); }
   TensorList tensors() const { return {static_cast<const Tensor*>(list), size_t(count)}; }
   Ints ints() const { return {static_cast<const int64_t*>(list), size_t(count)}; }
-  Span<Scalar> numbers() const { return Span<Scalar>(static_cast<const Scalar*>(list), size_t(count)); }
+  Span<Scalar> numbers() const {
+    return Span<Scalar>(static_cast<const Scalar*>(list), size_t(count));
+  }
   std::string_view chars() const { return {static_cast<const char*>(list), size_t(count)}; }
   Scalar scalar() const {
     switch (tag) {
