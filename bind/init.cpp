@@ -2,6 +2,7 @@
 #include "bind/autograd.h"
 #include "bind/construct.h"
 #include "bind/interchange.h"
+#include "bind/linalg.h"
 #include "bind/module.h"
 #include "bind/op.h"
 #include "bind/origin.h"
@@ -22,7 +23,7 @@ PyMODINIT_FUNC PyInit__C() {
   Owned module(PyModule_Create(&definition));
   if (!module) return nullptr;
   for (auto add : {add_types, add_tensor_types, add_storage, add_autograd, add_modes, add_function, add_anomaly, add_construct,
-                   add_interchange, add_runtime, add_ops, add_module_base, add_origin, add_recorder})
+                   add_interchange, add_runtime, add_linalg, add_ops, add_module_base, add_origin, add_recorder})
     if (add(module.get()) < 0) return nullptr;
   return module.leave();
 }

@@ -4,6 +4,9 @@
 #include <new>
 #include <stdexcept>
 
+#include "base/linalg_error.h"
+#include "bind/linalg.h"
+
 namespace rl::bind {
 
 PythonError::~PythonError() {
@@ -42,6 +45,8 @@ void set_exception() {
     throw;
   } catch (PythonError& e) {
     e.restore();
+  } catch (const LinAlgError& e) {
+    PyErr_SetString(linalg_error_type, e.what());
   } catch (const Error& e) {
     PyErr_SetString(class_of(e.kind()), e.what());
   } catch (const std::bad_alloc&) {

@@ -2,21 +2,45 @@
 #include "kernels/blas.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
+#include <atomic>
+#include <condition_variable>
 #include <mutex>
-#include <string>
+#include <new>
 
 #include "base/parallel.h"
 
 namespace rl::kernels {
+
+std::string (*blas_path_hook)() = nullptr;
+
 namespace {
 
 constexpr const char* kPrefix = "scipy_";  // of every symbol in the scipy-openblas32 wheel
 
-std::mutex g_mutex;
-std::string g_path;
+using SetThreads = void (*)(int);
+
+// What is shared by all calls. After a fork the locks are made anew: their holders are gone.
+struct State {
+  std::mutex mutex;
+  std::condition_variable idle;
+  int users = 0, threads = 0;
+};
+alignas(State) unsigned char g_room[sizeof(State)];
+State& state() {
+  static State* const s = [] {
+    State* made = new (g_room) State;
+    pthread_atfork(nullptr, nullptr, [] { new (g_room) State; });
+    return made;
+  }();
+  return *s;
+}
+
+std::once_flag g_asked;
+std::atomic<bool> g_tried{false};
 void* g_library = nullptr;
-bool g_tried = false;
+SetThreads g_set_threads = nullptr;
 
 // OpenBLAS's callback (its openblas_set_threads_callback_function): runs numjobs jobs, which wait
 // for each other, so all must run at once.
@@ -42,32 +66,52 @@ void* find(const char* name) {
   return dlsym(g_library, (std::string(kPrefix) + name).c_str());
 }
 
-void load() {
-  g_tried = true;
-  g_library = dlopen(g_path.c_str(), RTLD_NOW | RTLD_LOCAL);
+void load(const std::string& path) {
+  if (path.empty()) return;
+  g_library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!g_library) return;
   using SetCallback = void (*)(decltype(&run_jobs));
-  using SetThreads = void (*)(int);
   const auto set_callback =
       reinterpret_cast<SetCallback>(find("openblas_set_threads_callback_function"));
-  const auto set_threads = reinterpret_cast<SetThreads>(find("openblas_set_num_threads"));
   if (set_callback) set_callback(run_jobs);
-  if (set_threads) set_threads(set_callback ? num_threads() : 1);
+  g_set_threads = reinterpret_cast<SetThreads>(find("openblas_set_num_threads"));
+  if (g_set_threads && !set_callback) {
+    g_set_threads(1);
+    g_set_threads = nullptr;  // its own threads burn time after each call
+  }
+}
+
+void load_once() {
+  if (g_tried.load(std::memory_order_acquire)) return;
+  // Outside the lock: the hook may wait for another lock, whose holder may wait here.
+  const std::string path = blas_path_hook ? blas_path_hook() : std::string();
+  std::call_once(g_asked, load, path);
+  g_tried.store(true, std::memory_order_release);
 }
 
 }  // namespace
 
-void set_blas_path(const char* path) {
-  std::lock_guard<std::mutex> guard(g_mutex);
-  if (g_library) return;
-  g_path = path;
-  g_tried = false;
+void* blas_symbol(const char* name) {
+  load_once();
+  return g_library ? find(name) : nullptr;
 }
 
-void* blas_symbol(const char* name) {
-  std::lock_guard<std::mutex> guard(g_mutex);
-  if (!g_tried && !g_path.empty()) load();
-  return g_library ? find(name) : nullptr;
+BlasThreads::BlasThreads(int wanted) {
+  load_once();
+  State& s = state();
+  std::unique_lock<std::mutex> lock(s.mutex);
+  s.idle.wait(lock, [&] { return s.users == 0 || s.threads == wanted; });
+  if (s.threads != wanted) {
+    if (g_set_threads) g_set_threads(wanted);
+    s.threads = wanted;
+  }
+  ++s.users;
+}
+
+BlasThreads::~BlasThreads() {
+  State& s = state();
+  std::lock_guard<std::mutex> guard(s.mutex);
+  if (--s.users == 0) s.idle.notify_all();
 }
 
 }  // namespace rl::kernels

@@ -1,12 +1,23 @@
 // OpenBLAS, found at run time: LAPACK's routines for linear algebra.
 #pragma once
+#include <string>
 
 namespace rl::kernels {
 
-// The library's file; set once before first use (Python knows where the wheel keeps it).
-void set_blas_path(const char* path);
+// Says where the library's file is; asked once, at the first use (Python knows where the wheel
+// keeps it). Empty: there is none.
+extern std::string (*blas_path_hook)();
 // A routine by its plain name ("dgesv_", "cblas_sgemm"; the wheel's prefix is added here). Loads
 // the library at the first call; its jobs run on our pool. Null if library or name are missing.
 void* blas_symbol(const char* name);
+
+// While one lives, OpenBLAS uses the number of threads asked for. Calls from our own parallel loops
+// ask for one, lest its jobs wait for threads that wait for them.
+class BlasThreads {
+ public:
+  explicit BlasThreads(int wanted);
+  ~BlasThreads();
+  BlasThreads(const BlasThreads&) = delete;
+};
 
 }  // namespace rl::kernels

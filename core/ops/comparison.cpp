@@ -1,4 +1,5 @@
 // Comparisons, logic, tests of numbers, and the choice between two tensors.
+#include "ops/linalg.h"
 #include <cstring>
 
 #include "ops/elementwise.h"
@@ -167,8 +168,8 @@ const auto isreal = define<Tensor(Tensor)>("isreal(Tensor self) -> Tensor")
                              : Tensor(eq(zeros_like(self), Scalar(0)));
   });
 
-const auto nan_to_num =
-    define<Tensor(Tensor, std::optional<double>, std::optional<double>, std::optional<double>)>(
+const Op<Tensor(Tensor, std::optional<double>, std::optional<double>, std::optional<double>)>
+    nan_to_num = define<Tensor(Tensor, std::optional<double>, std::optional<double>, std::optional<double>)>(
         "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> "
         "Tensor")
   .doc(R"(

@@ -3,6 +3,7 @@
 
 #include "ops/norm_gradients.h"
 #include "ops/elementwise.h"
+#include "ops/linalg.h"
 #include "ops/promotion.h"
 #include "ops/reduce.h"
 
@@ -188,26 +189,56 @@ Tensor sums_norm(const Tensor& self, double p, Ints dim, bool keepdim, MaybeDTyp
   return p > 0 ? amax(sums, Ints{at}, keepdim) : amin(sums, Ints{at}, keepdim);
 }
 
+// Two dimensions brought to the end, and back where they are kept.
+Tensor matrices_of(const Tensor& self, Ints dim) {
+  Dims order;
+  const int64_t a = wrap_dim(dim[0], self.dim()), b = wrap_dim(dim[1], self.dim());
+  for (int64_t d = 0; d < self.dim(); ++d)
+    if (d != a && d != b) order.push_back(d);
+  order.push_back(a);
+  order.push_back(b);
+  return permute(self, Ints(order));
+}
+Tensor kept_dims(const Tensor& result, int64_t rank, Ints dim) {
+  const Tensor ones = unsqueeze(unsqueeze(result, -1), -1);
+  Dims order;
+  const int64_t a = wrap_dim(dim[0], rank), b = wrap_dim(dim[1], rank);
+  for (int64_t d = 0, next = 0; d < rank; ++d)
+    order.push_back(d == a ? rank - 2 : d == b ? rank - 1 : next++);
+  return permute(ones, Ints(order));
+}
+
+// 2, -2 and "nuc": the largest, the smallest, the sum of the singular values.
+Tensor spectral_norm(const Tensor& self, double p, bool nuclear, Ints dim, bool keepdim,
+                     MaybeDType dtype) {
+  check_float("linalg.matrix_norm", self, false);
+  const DType t = norm_dtype("linalg.matrix_norm", self, dtype);
+  const Tensor s = svdvals(matrices_of(t == self.dtype() ? self : to_dtype(self, t), dim));
+  Tensor made;
+  if (nuclear) made = sum_dim(s, Ints{-1}, false);
+  else if (s.size(-1) == 0) made = zeros({s->sizes, size_t(s.dim() - 1)}, s.dtype(), s.device());
+  else made = p > 0 ? amax(s, Ints{-1}, false) : amin(s, Ints{-1}, false);
+  return keepdim ? kept_dims(made, self.dim(), dim) : made;
+}
+
+}  // namespace
+
 Tensor matrix_norm_of(const Tensor& self, const Scalar& ord, Ints dim, bool keepdim,
                       MaybeDType dtype) {
   check_matrix("linalg.matrix_norm", self, dim);
   const double p = ord.to_double(), size = std::abs(p);
   check(size == 2 || size == 1 || std::isinf(size), "linalg.matrix_norm: Order ", ord.is_int() ?
         text(ord.to_int()) : text(p), " not supported.");
-  check(size != 2, ErrorKind::NotImplemented, "linalg.matrix_norm: the order 2 needs singular "
-        "values, which are not there");
+  if (size == 2) return spectral_norm(self, p, false, dim, keepdim, dtype);
   return sums_norm(self, p, dim, keepdim, dtype);
 }
 Tensor matrix_norm_of(const Tensor& self, Text ord, Ints dim, bool keepdim, MaybeDType dtype) {
   check_matrix("linalg.matrix_norm", self, dim);
   check(ord == "fro" || ord == "nuc", "linalg.matrix_norm: Order ", std::string(ord),
         " not supported.");
-  check(ord == "fro", ErrorKind::NotImplemented, "linalg.matrix_norm: the nuclear norm needs "
-        "singular values, which are not there");
+  if (ord == "nuc") return spectral_norm(self, 0, true, dim, keepdim, dtype);
   return vector_norm(self, 2, dim, keepdim, dtype);
 }
-
-}  // namespace
 
 const auto matrix_norm = define<Tensor(Tensor, Scalar, Ints, bool, MaybeDType)>(
     "linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *,"

@@ -1,0 +1,32 @@
+// What linear algebra needs of Python: its exception, and where the BLAS library is.
+#include "bind/linalg.h"
+
+#include "kernels/blas.h"
+
+namespace rl::bind {
+
+PyObject* linalg_error_type = nullptr;
+
+namespace {
+
+std::string find_library() {
+  WithLock lock;
+  Owned module(PyImport_ImportModule("rushlight._blas"));
+  Owned path(module ? PyObject_CallMethod(module.get(), "library_path", nullptr) : nullptr);
+  const char* text = path && path.get() != Py_None ? PyUnicode_AsUTF8(path.get()) : "";
+  PyErr_Clear();
+  return text ? text : "";
+}
+
+}  // namespace
+
+int add_linalg(PyObject* module) {
+  kernels::blas_path_hook = find_library;
+  linalg_error_type = PyErr_NewExceptionWithDoc(
+      "torch._C._LinAlgError", "A matrix operation that has no result, such as the inverse of a "
+      "singular matrix.", PyExc_RuntimeError, nullptr);
+  if (!linalg_error_type) return -1;
+  return PyModule_AddObjectRef(module, "_LinAlgError", linalg_error_type);
+}
+
+}  // namespace rl::bind
