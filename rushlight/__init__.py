@@ -163,11 +163,13 @@ _LAZY_MODULES = frozenset(
 _HOME = {
     "TypedStorage": "storage",
     "cartesian_prod": "_shapes",
+    "chain_matmul": "_linear_algebra",
     "combinations": "_shapes",
     "einsum": "_products",
     "fork_rng": "random",
     "from_dlpack": "utils.dlpack",
     "load": "serialization",
+    "lu": "_linear_algebra",
     "meshgrid": "_shapes",
     "save": "serialization",
     "tensordot": "_products",

@@ -16,8 +16,7 @@ Tensor cholesky_gradient(const Tensor& grad, const Tensor& factor, bool upper) {
   const Tensor L = upper ? adjoint_of(factor) : factor;
   const Tensor g = upper ? adjoint_of(grad) : grad;
   const Tensor lower = tril(matmul(adjoint_of(L), g), 0);
-  const Tensor inner = lower - diag_embed(main_diagonal(lower), 0, -2, -1) * Scalar(0.5);
-  const Tensor both = (inner + adjoint_of(inner)) * Scalar(0.5);
+  const Tensor both = (lower + adjoint_of(tril(lower, -1))) * Scalar(0.5);
   const Tensor half = solve_triangular(adjoint_of(L), both, true, true, false);
   return solve_triangular(L, half, false, false, false);
 }
@@ -70,7 +69,6 @@ const auto cholesky_plain = define<Tensor(Tensor, bool)>(
     "cholesky(Tensor self, bool upper=False) -> Tensor")
   .doc("Cholesky's factors; deprecated in favor of `linalg.cholesky`.")
   .forms(Function | Method | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& A, bool) {
     check_square("cholesky", A);
     check_lapack("cholesky_cpu", A);
@@ -100,7 +98,6 @@ const Op<Tensor(Tensor, Tensor, bool)> cholesky_solve = define<Tensor(Tensor, Te
     tensor([[1.]])
   )")
   .forms(Function | Method | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self, const Tensor& factor, bool) {
     check(self.dim() >= 2, "b should have at least 2 dimensions, but has ", self.dim(),
           " dimensions instead");
@@ -151,7 +148,6 @@ const auto cholesky_inverse = define<Tensor(Tensor, bool)>(
     tensor([[0.2500]])
   )")
   .forms(Function | Method | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& A, bool) {
     check_square("cholesky_inverse", A);
     check_lapack("cholesky_inverse_out_cpu", A);

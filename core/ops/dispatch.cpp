@@ -3,6 +3,7 @@
 
 #include "ops/op_node.h"
 #include "ops/ops.h"
+#include "ops/out_refusals.h"
 #include "ops/pointwise.h"
 #include "ops/promotion.h"
 #include "tensor/iterator.h"
@@ -478,6 +479,10 @@ void refuse_gradients(const Record& r, const Arg* args, const Tensor* targets) {
 void fit_target(const Record& r, const Tensor& out, Ints sizes, DType dtype, Device device) {
   check(out.device() == device, "Expected out tensor to have device ", name_of(device.type),
         ", but got ", name_of(out.device().type), " instead");
+  if (out.dtype() != dtype) {
+    const std::string refusal = out_refusal(r, dtype, out.dtype());
+    check(refusal.empty(), refusal);
+  }
   if (r.out_dtype == OutDType::Exact && r.kind == Kind::Pointwise) {
     check(out.dtype() == dtype || dtype != DType::Bool, r.base,
           " does not support non-boolean outputs.");
@@ -537,7 +542,9 @@ void invoke_out(const Record& r, const Arg* args, const Tensor* targets) {
   }
   for (int i = 0; i < r.visible; ++i) {
     const Tensor& made = results[i].tensor();
+    const bool columns = takes_columns(r, targets[i], made);
     fit_target(r, targets[i], made.sizes(), made.dtype(), made.device());
+    if (columns) targets[i]->set_layout(made.sizes(), made.strides());
     refuse_internal_overlap(targets[i]);
   }
   for (int i = 0; i < r.visible; ++i) {

@@ -147,7 +147,6 @@ const auto linalg_eig = define<Two(Tensor)>(
     tensor([0.+1.j, 0.-1.j])
   )")
   .forms(Linalg | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& A) {
     check_general("linalg.eig", A);
     r.result({A->sizes, size_t(A.dim() - 1)}, complex_of(A.dtype()), A.device());
@@ -180,7 +179,6 @@ const auto eigvals = define<Tensor(Tensor)>("linalg_eigvals(Tensor self) -> Tens
     tensor([0.+1.j, 0.-1.j])
   )")
   .forms(Linalg | Out)
-  .exact_out()
   .composite([](const Tensor& A) -> Tensor {
     if (grad_enabled() && requires_grad(A)) return linalg_eig(A).first;
     return eigvals_only(A);

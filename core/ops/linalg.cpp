@@ -30,7 +30,11 @@ Tensor column_copy(const Tensor& t) {
 }
 
 bool is_column_major(const Tensor& t) {
-  return t.strides() == Ints(column_strides(t.sizes())) && !t.is_conj() && !t.is_negative();
+  if (t.is_conj() || t.is_negative()) return false;
+  const Dims wanted = column_strides(t.sizes());
+  for (int64_t d = 0; d < t.dim(); ++d)
+    if (t->sizes[d] > 1 && t->strides[d] != wanted[size_t(d)]) return false;
+  return true;
 }
 
 Tensor column_major(const Tensor& t) { return is_column_major(t) ? t : column_copy(t); }

@@ -146,7 +146,7 @@ const auto linalg_vander = define<Tensor(Tensor, std::optional<int64_t>)>(
   )")
   .forms(Linalg)
   .composite([](const Tensor& x, std::optional<int64_t> N) -> Tensor {
-    check(x.dtype() != DType::Bool, "linalg.vander supports floating point, complex, and integer "
+    check(x.dtype() != DType::Bool && !is_half(x.dtype()), "linalg.vander supports floating point, complex, and integer "
           "tensors, but got ", type_name_of(x.dtype()));
     const int64_t n = N ? *N : x.dim() ? x.size(-1) : 1;
     check(n > 1, "N must be greater than 1.");
@@ -201,7 +201,7 @@ const auto kron = define<Tensor(Tensor, Tensor)>("kron(Tensor self, Tensor other
       b.push_back(n);
       sizes.push_back(m * n);
     }
-    return unsafe_view(contiguous(reshape(self, Ints(a)) * reshape(other, Ints(b))), Ints(sizes));
+    return unsafe_view(reshape(self, Ints(a)) * reshape(other, Ints(b)), Ints(sizes));
   });
 
 const auto trace = define<Tensor(Tensor)>("trace(Tensor self) -> Tensor")

@@ -170,14 +170,12 @@ const auto linalg_matrix_power = define<Tensor(Tensor, int64_t)>(
             [0., 1.]])
   )")
   .forms(Linalg | Out)
-  .exact_out()
   .composite([](const Tensor& A, int64_t n) { return power(A, n); });
 
 const auto matrix_power = define<Tensor(Tensor, int64_t)>(
     "matrix_power(Tensor self, int n) -> Tensor")
   .doc("The same as `linalg.matrix_power`.")
   .forms(Function | Method | Out)
-  .exact_out()
   .composite([](const Tensor& A, int64_t n) { return power(A, n); });
 
 // ---- Chains
@@ -261,7 +259,7 @@ const auto linalg_multi_dot = define<Tensor(TensorList)>(
 
 const auto chain_matmul = define<Tensor(TensorList)>("chain_matmul(Tensor[] matrices) -> Tensor")
   .doc("What `torch.chain_matmul` calls; deprecated in favor of `linalg.multi_dot`.")
-  .forms(Function | Out)
+  .forms(Hidden | Out)
   .exact_out()
   .composite([](TensorList matrices) -> Tensor {
     static bool said = false;
@@ -290,7 +288,6 @@ const auto tensorinv = define<Tensor(Tensor, int64_t)>(
     "linalg_tensorinv(Tensor self, int ind=2) -> Tensor")
   .doc("The inverse of a tensor as a map from its dimensions from `ind` on to those before it.")
   .forms(Linalg | Out)
-  .exact_out()
   .composite([](const Tensor& self, int64_t ind) -> Tensor {
     check(ind > 0, "Expected a strictly positive integer for 'ind', but got ", ind);
     const size_t rank = size_t(self.dim()), at = std::min(size_t(ind), rank);
@@ -310,7 +307,6 @@ const auto tensorsolve = define<Tensor(Tensor, Tensor, std::optional<Ints>)>(
     "linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor")
   .doc("The X for which `tensordot(self, X, X.ndim)` is `other`; `dims` are moved to the end first.")
   .forms(Linalg | Out)
-  .exact_out()
   .composite([](const Tensor& self, const Tensor& other, std::optional<Ints> dims) -> Tensor {
     Tensor A = self;
     if (dims) {
@@ -373,7 +369,6 @@ const auto cond = define<Tensor(Tensor, std::optional<Scalar>)>(
     tensor(4.)
   )")
   .forms(Linalg | Out)
-  .exact_out()
   .composite([](const Tensor& A, const std::optional<Scalar>& p) -> Tensor {
     check_cond(A);
     const double ord = p ? p->to_double() : 2, size = std::abs(ord);
@@ -390,7 +385,6 @@ const auto cond = define<Tensor(Tensor, std::optional<Scalar>)>(
 
 const auto cond_named = define<Tensor(Tensor, Text)>("linalg_cond.p_str(Tensor self, str p) -> Tensor")
   .forms(Linalg | Out)
-  .exact_out()
   .composite([](const Tensor& A, Text p) -> Tensor {
     check_cond(A);
     check(p == "fro" || p == "nuc", "linalg.cond got an invalid norm type: ", p);

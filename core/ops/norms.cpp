@@ -244,6 +244,7 @@ const auto matrix_norm = define<Tensor(Tensor, Scalar, Ints, bool, MaybeDType)>(
     "linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *,"
     " ScalarType? dtype=None) -> Tensor")
   .forms(Linalg | Out)
+  .exact_out()
   .composite([](const Tensor& self, const Scalar& ord, Ints dim, bool keepdim, MaybeDType dtype) {
     return matrix_norm_of(self, ord, dim, keepdim, dtype);
   });
@@ -258,6 +259,7 @@ const auto matrix_norm_named = define<Tensor(Tensor, Text, Ints, bool, MaybeDTyp
     tensor(2.)
   )")
   .forms(Linalg | Out)
+  .exact_out()
   .composite([](const Tensor& self, Text ord, Ints dim, bool keepdim, MaybeDType dtype) {
     return matrix_norm_of(self, ord, dim, keepdim, dtype);
   });
@@ -284,6 +286,7 @@ const auto linalg_norm = define<Tensor(Tensor, MaybeScalar, MaybeDims, bool, May
     tensor(5.)
   )")
   .forms(Linalg | Out)
+  .exact_out()
   .composite([](const Tensor& self, const MaybeScalar& ord, MaybeDims dim, bool keepdim,
                 MaybeDType dtype) {
     check(!dim || dim->size() == 1 || dim->size() == 2,
@@ -298,6 +301,7 @@ const auto linalg_norm_named = define<Tensor(Tensor, Text, MaybeDims, bool, Mayb
     "linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *,"
     " ScalarType? dtype=None) -> Tensor")
   .forms(Linalg | Out)
+  .exact_out()
   .composite([](const Tensor& self, Text ord, MaybeDims dim, bool keepdim, MaybeDType dtype) {
     check(!dim || dim->size() == 1 || dim->size() == 2,
           "linalg.norm: If dim is specified, it must be of length 1 or 2. Got ", dim.value_or(Ints()));
@@ -322,6 +326,7 @@ const auto frobenius_norm = define<Tensor(Tensor, Ints, bool)>(
     tensor([5.])
   )")
   .forms(Function | Out)
+  .exact_out()
   .composite([](const Tensor& self, Ints dim, bool keepdim) {
     check(dim.size() <= 2, "Expected at most 2 dimensions, but got ", int64_t(dim.size()),
           " dimensions instead.");

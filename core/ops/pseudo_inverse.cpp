@@ -87,7 +87,7 @@ Tensor pinv_gradient(const Tensor& grad, const Tensor& pinv, const Tensor& A) {
   const Tensor ghp = matmul(gh, pinv), pgh = matmul(pinv, gh);
   const Tensor left = matmul(ghp - matmul(A, matmul(pinv, ghp)), ph);
   const Tensor right = matmul(ph, pgh - matmul(matmul(pgh, pinv), A));
-  return left + right - matmul(matmul(ph, grad), ph);
+  return -adjoint_of(matmul(pinv, ghp)) + left + right;
 }
 
 const Op<Tensor(Tensor, Tensor, Tensor, bool)> pinv_tensors =
@@ -103,7 +103,6 @@ const Op<Tensor(Tensor, Tensor, Tensor, bool)> pinv_tensors =
             [0.0000, 0.0000]])
   )")
   .forms(Linalg | Out)
-  .exact_out()
   .produce([](const Tensor& self, const Tensor& atol, const Tensor& rtol, bool hermitian) {
     const bool known = self.dim() >= 2 && is_differentiable(self.dtype()) && !is_half(self.dtype());
     check(known, "linalg.pinv(", type_name_of(self.dtype()), "{", self.sizes(), "}): expected a "
@@ -121,7 +120,6 @@ const auto pinv_numbers =
     "linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None,"
     " bool hermitian=False) -> Tensor")
   .forms(Linalg | Out)
-  .exact_out()
   .composite([](const Tensor& self, std::optional<double> atol, std::optional<double> rtol,
                 bool hermitian) {
     return pinv_tensors(self, number_tensor(atol, self), number_tensor(rtol, self), hermitian);
@@ -130,7 +128,6 @@ const auto pinv_numbers =
 const auto pinv_rcond = define<Tensor(Tensor, double, bool)>(
     "linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor")
   .forms(Linalg | Out)
-  .exact_out()
   .composite([](const Tensor& self, double rcond, bool hermitian) {
     return pinv_tensors(self, number_tensor(0.0, self), number_tensor(rcond, self), hermitian);
   });
@@ -138,7 +135,6 @@ const auto pinv_rcond = define<Tensor(Tensor, double, bool)>(
 const auto pinv_rcond_tensor = define<Tensor(Tensor, Tensor, bool)>(
     "linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor")
   .forms(Linalg | Out)
-  .exact_out()
   .composite([](const Tensor& self, const Tensor& rcond, bool hermitian) {
     return pinv_tensors(self, number_tensor(0.0, self), rcond, hermitian);
   });
@@ -156,7 +152,6 @@ const auto rank_numbers =
     "linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None,"
     " bool hermitian=False) -> Tensor")
   .forms(Linalg | Out)
-  .exact_out()
   .composite([](const Tensor& self, std::optional<double> atol, std::optional<double> rtol,
                 bool hermitian) {
     return rank_of(self, number_tensor(atol, self), number_tensor(rtol, self), hermitian);
@@ -172,7 +167,6 @@ const auto rank_tensors = define<Tensor(Tensor, Tensor, Tensor, bool)>(
     tensor(1)
   )")
   .forms(Linalg | Out)
-  .exact_out()
   .composite([](const Tensor& self, const Tensor& atol, const Tensor& rtol, bool hermitian) {
     return rank_of(self, atol, rtol, hermitian);
   });
@@ -180,7 +174,6 @@ const auto rank_tensors = define<Tensor(Tensor, Tensor, Tensor, bool)>(
 const auto rank_tolerance = define<Tensor(Tensor, double, bool)>(
     "linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor")
   .forms(Linalg | Out)
-  .exact_out()
   .composite([](const Tensor& self, double tol, bool hermitian) {
     return rank_of(self, number_tensor(tol, self), number_tensor(0.0, self), hermitian);
   });
@@ -188,7 +181,6 @@ const auto rank_tolerance = define<Tensor(Tensor, double, bool)>(
 const auto rank_tolerance_tensor = define<Tensor(Tensor, Tensor, bool)>(
     "linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor")
   .forms(Linalg | Out)
-  .exact_out()
   .composite([](const Tensor& self, const Tensor& tol, bool hermitian) {
     return rank_of(self, tol, number_tensor(0.0, self), hermitian);
   });

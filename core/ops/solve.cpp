@@ -41,6 +41,12 @@ void solve_into(const Tensor& x, const Tensor& lu, const Tensor& pivots, const T
     exchanges = dense;
   }
   const bool complex = lu.is_complex();
+  if (left && !is_column_major(x)) {
+    const Tensor columns_first = column_empty(x.sizes(), x.dtype());
+    solve_into(columns_first, lu, pivots, B, left, adjoint);
+    copy_data(x, columns_first);
+    return;
+  }
   if (left) {
     copy_data(x, right);
     kernels::lu_solve(lu.dtype(), count, n, columns(x), factors.data(), ints_of(exchanges),
@@ -79,11 +85,10 @@ const Op<Four(Tensor, Tensor, bool, bool)> linalg_solve_factored =
     check_same_device(name, A, B, "A", "B");
     check_lapack("lu_cpu", A);
     const Spread s = spread_both(A, b);
-    Dims sizes = s.b, strides = column_strides(s.b);
+    Dims sizes = s.b, strides = left ? column_strides(s.b) : contiguous_strides(s.b);
     if (vector) {
       sizes.pop_back();
       strides.pop_back();
-      if (!left) strides = contiguous_strides(sizes);
     }
     r.result(sizes, strides, A.dtype(), A.device());
     infer_columns(r, A.sizes(), A.dtype(), A.device());
@@ -232,7 +237,9 @@ const Op<Tensor(Tensor, Tensor, Tensor, bool, bool)> lu_solve_op =
           "LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape ",
           pivots.sizes(), " instead");
     check_lapack("linalg.lu_solve_cpu", lu);
-    infer_columns(r, spread_both(lu, B).b, B.dtype(), B.device());
+    const Dims sizes = spread_both(lu, B).b;
+    if (left) infer_columns(r, sizes, B.dtype(), B.device());
+    else r.result(sizes, B.dtype(), B.device());
   })
   .kernel([](Tensor& result, const Tensor& lu, const Tensor& pivots, const Tensor& B, bool left,
              bool adjoint) {
@@ -269,6 +276,12 @@ namespace {
 
 void triangular_into(const Tensor& x, const Tensor& A, const Tensor& B, bool left, bool upper,
                      bool unit, char op = 'N') {
+  if (!is_column_major(x)) {
+    const Tensor columns_first = column_empty(x.sizes(), x.dtype());
+    triangular_into(columns_first, A, B, left, upper, unit, op);
+    copy_data(x, columns_first);
+    return;
+  }
   const Dims sizes = with_matrix(batch_sizes(x), rows(A), columns(A));
   Tensor a = repeated(A, sizes);
   copy_data(x, repeated(B, x.sizes()));
@@ -312,7 +325,15 @@ const Op<Tensor(Tensor, Tensor, bool, bool, bool)> solve_triangular =
     check(A.dtype() == B.dtype(), "linalg.solve_triangular: Expected A and B to have the same "
           "dtype, but found A of type ", type_name_of(A.dtype()), " and B of type ",
           type_name_of(B.dtype()), " instead");
-    infer_columns(r, spread_both(A, B).b, B.dtype(), B.device());
+    // The adjoint of a dense matrix is solved as that matrix, from the other side.
+    const Dims sizes = spread_both(A, B).b;
+    bool turned_over = A.is_conj();
+    if (turned_over) {
+      NoGrad quiet;
+      turned_over = turned(detached(A)).is_contiguous();
+    }
+    if (turned_over) r.result(sizes, B.dtype(), B.device());
+    else infer_columns(r, sizes, B.dtype(), B.device());
   })
   .kernel([](Tensor& result, const Tensor& A, const Tensor& B, bool upper, bool left, bool unit) {
     NoGrad quiet;

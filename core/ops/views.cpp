@@ -62,6 +62,10 @@ Tensor as_strided_backward(const Tensor& grad, const Tensor& input, Ints size, I
   return as_strided(image, input.sizes(), input.strides(), input.offset() - base);
 }
 
+constexpr const char* kNotAView =
+    "view size is not compatible with input tensor's size and stride (at least one dimension "
+    "spans across two contiguous subspaces). Use .reshape(...) instead.";
+
 const Op<Tensor(Tensor, Ints)> view = define<Tensor(Tensor, Ints)>(
     "view(Tensor(a) self, int[] size) -> Tensor(a)")
   .doc(R"(
@@ -76,9 +80,7 @@ const Op<Tensor(Tensor, Ints)> view = define<Tensor(Tensor, Ints)>(
   .view([](const Tensor& self, Ints size) {
     const Dims sizes = infer_size(size, self.numel());
     Dims strides;
-    check(view_strides(self.sizes(), self.strides(), sizes, strides),
-          "view size is not compatible with input tensor's size and stride (at least one dimension "
-          "spans across two contiguous subspaces). Use .reshape(...) instead.");
+    check(view_strides(self.sizes(), self.strides(), sizes, strides), kNotAView);
     return alias(self, sizes, strides, self.offset());
   })
   .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) { return reshape(grad, sizes); });
@@ -128,7 +130,24 @@ const Op<Tensor(Tensor, Ints)> unsafe_view = define<Tensor(Tensor, Ints)>(
   .linear()
   .produce([](const Tensor& self, Ints size) {
     const Dims sizes = infer_size(size, self.numel());
-    return alias(self, sizes, contiguous_strides(sizes), self.offset());
+    Dims strides;
+    check(view_strides(self.sizes(), self.strides(), sizes, strides), kNotAView);
+    return alias(self, sizes, strides, self.offset());
+  })
+  .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) { return reshape(grad, sizes); });
+
+// reshape's other half: a view of what is not contiguous.
+const auto reshape_alias = define<Tensor(Tensor, Ints, Ints)>(
+    "_reshape_alias(Tensor(a) self, int[] size, int[] stride) -> Tensor(a)")
+  .doc("The same memory under other sizes and strides that show the same elements in order.")
+  .forms(Hidden)
+  .accepts_conj()
+  .linear()
+  .view([](const Tensor& self, Ints size, Ints) {
+    const Dims sizes = infer_size(size, self.numel());
+    Dims strides;
+    check(view_strides(self.sizes(), self.strides(), sizes, strides), kNotAView);
+    return alias(self, sizes, strides, self.offset());
   })
   .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) { return reshape(grad, sizes); });
 
@@ -145,7 +164,8 @@ const Op<Tensor(Tensor, Ints)> reshape = define<Tensor(Tensor, Ints)>(
   .composite([](const Tensor& self, Ints shape) {
     const Dims sizes = infer_size(shape, self.numel());
     Dims strides;
-    if (view_strides(self.sizes(), self.strides(), sizes, strides)) return Tensor(view(self, sizes));
+    if (view_strides(self.sizes(), self.strides(), sizes, strides))
+      return self.is_contiguous() ? Tensor(view(self, sizes)) : reshape_alias(self, sizes, strides);
     return Tensor(unsafe_view(clone(self, MemoryFormat::Contiguous), sizes));
   });
 
