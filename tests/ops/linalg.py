@@ -1,6 +1,6 @@
 """Products of vectors and matrices, decompositions and solvers."""
 
-from .spec import FRACTIONAL, WIDE, WIDE_COMPLEX, Family, call, fail, t
+from .spec import FRACTIONAL, WIDE, WIDE_COMPLEX, Family, call, fail, i, t
 
 row = Family(
     __name__,
@@ -315,7 +315,8 @@ row("linalg.lu_factor", [call(REGULAR)], [], gradcheck=False, **SOLVE)
 row("linalg.lu", [call(REGULAR)], [], gradcheck=False, **SOLVE)
 row("linalg.diagonal", [call(A), call(B, offset=1)], [])
 row("linalg.vander", [call(t(3)), call(t(3), N=4)], [fail(t())])
-row("vander", [call(t(3)), call(t(3), 2, True)], [fail(B)])
+# PyTorch's backward finds its own in-place changes: no gradients to compare with.
+row("vander", [call(t(3)), call(t(3), 2, True)], [fail(B)], grad=False, gradcheck=False)
 row(
     "linalg.tensorinv",
     [call(t(2, 3, 6), ind=2)],
@@ -327,11 +328,120 @@ row(
 )
 row(
     "linalg.cond",
-    [call(REGULAR), call(REGULAR, 1), call(REGULAR, "fro")],
-    [fail(t(3))],
+    [
+        call(REGULAR),
+        call(REGULAR, -2),
+        call(REGULAR, "nuc"),
+        # PyTorch's backward of these finds its own in-place changes.
+        call(t(3, 3, kind="regular", grad=False), 1),
+        call(t(3, 3, kind="regular", grad=False), "fro"),
+        call(t(2, 3, 3, kind="regular", grad=False), float("inf")),
+    ],
+    [fail(t(3)), fail(B, 1), fail(REGULAR, 3), fail(REGULAR, "x")],
     gradcheck=False,
     dtypes=WIDE,
     rtol={"float32": 1e-4},
+)
+row(
+    "linalg.tensorsolve",
+    [call(t(6, 2, 3), t(6)), call(t(2, 3, 6), t(6), (0, 1))],
+    [fail(t(2, 3), t(3))],
+    gradcheck=False,
+    dtypes=WIDE,
+    rtol={"float32": 1e-3},
+    atol={"float32": 1e-4},
+)
+row(
+    "linalg.inv_ex",
+    [call(REGULAR), call(t(2, 2, values=[1, 2, 2, 4], grad=False))],
+    [fail(B), fail(t(2, 2, values=[1, 2, 2, 4]), check_errors=True)],
+    **SOLVE,
+)
+row(
+    "linalg.solve_ex",
+    [call(REGULAR, t(3, 2)), call(t(2, 3, 3, kind="regular"), t(2, 3))],
+    [fail(B, t(3)), fail(t(2, 2, values=[1, 2, 2, 4]), t(2), check_errors=True)],
+    **SOLVE,
+)
+row(
+    "linalg.lu_factor_ex",
+    [call(REGULAR), call(t(4, 3)), call(t(2, 3, 4))],
+    [fail(t(3)), fail(REGULAR, pivot=False)],
+    gradcheck=False,
+    **SOLVE,
+)
+PIVOTS = i(3, bound=4, low=3, dtype="int32")
+row(
+    "linalg.lu_solve",
+    [
+        call(REGULAR, PIVOTS, t(3, 2)),
+        call(REGULAR, PIVOTS, t(3, 2), adjoint=True),
+        call(REGULAR, PIVOTS, t(2, 3), left=False),
+        call(REGULAR, PIVOTS, t(2, 3), left=False, adjoint=True),
+    ],
+    [fail(B, PIVOTS, t(3, 2)), fail(REGULAR, t(3), t(3, 2)), fail(REGULAR, PIVOTS, t(2, 2))],
+    **SOLVE,
+)
+row("lu_solve", [call(t(3, 2), REGULAR, PIVOTS)], [fail(t(2, 2), REGULAR, PIVOTS)], **SOLVE)
+row(
+    "lu_unpack",
+    [
+        call(REGULAR, PIVOTS),
+        call(t(4, 3), PIVOTS),
+        call(B, PIVOTS),
+        call(REGULAR, PIVOTS, unpack_pivots=False),
+        call(t(3, 3, grad=False), PIVOTS, unpack_data=False),
+    ],
+    [fail(t(3), PIVOTS), fail(REGULAR, t(3))],
+    **SOLVE,
+)
+SYMMETRIC = t(3, 3, kind="symmetric", grad=False)
+row("linalg.ldl_factor", [call(SYMMETRIC)], [fail(B)], grad=False, gradcheck=False, **SOLVE)
+row("linalg.ldl_factor_ex", [call(SYMMETRIC)], [fail(B)], grad=False, gradcheck=False, **SOLVE)
+row(
+    "linalg.ldl_solve",
+    [call(t(3, 3, kind="tril", grad=False), PIVOTS, t(3, 2, grad=False))],
+    [fail(B, PIVOTS, t(3, 2))],
+    grad=False,
+    gradcheck=False,
+    **SOLVE,
+)
+row(
+    "linalg.eig",
+    [call(t(3, 3, kind="symmetric"))],
+    [fail(B), fail(t(3))],
+    gradcheck=False,
+    grad=False,
+    **SOLVE,
+)
+row(
+    "svd",
+    [call(B), call(t(4, 3), some=False), call(B, compute_uv=False)],
+    [fail(t(3))],
+    gradcheck=False,
+    grad=False,
+    **SOLVE,
+)
+row(
+    "linalg.householder_product",
+    [call(t(4, 3, low=-1, high=1), t(3, low=0, high=1)), call(t(2, 4, 3, low=-1, high=1), t(2, 2))],
+    [fail(B, t(3)), fail(t(4, 3), t(4)), fail(t(2, 4, 3), t(3))],
+    alias=["orgqr"],
+    **SOLVE,
+)
+row("geqrf", [call(t(4, 3, grad=False)), call(t(3, 4, grad=False))], [fail(t(3))], grad=False,
+    gradcheck=False, **SOLVE)  # fmt: skip
+HOUSE = (t(4, 3, low=-1, high=1), t(3, low=0, high=1))
+row(
+    "ormqr",
+    [
+        call(*HOUSE, t(4, 2)),
+        call(*HOUSE, t(4, 2), transpose=True),
+        call(*HOUSE, t(2, 4), left=False),
+        call(*HOUSE, t(2, 4), left=False, transpose=True),
+    ],
+    [fail(*HOUSE, t(3, 2)), fail(*HOUSE, t(4)), fail(t(4), t(3), t(4, 2))],
+    **SOLVE,
 )
 row(
     "nn.functional.normalize",

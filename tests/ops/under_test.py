@@ -37,6 +37,7 @@ def row_names(entry: dict) -> list[str]:
     python = [entry["python"], *entry.get("alias", [])]
     space = entry["namespace"]
     heads = NAMESPACES.get(space, (f"{space}.",)) if space else ("", "Tensor.")
-    names = [head + name for head in heads for name in python]
+    short = [name.removeprefix(f"{space}_") for name in python]
+    names = [head + name for head in heads for name in (*python, *short)]
     names += [f"aten.{name}" for name in python]
     return names + [n.removesuffix("_backward") for n in names if n.endswith("_backward")]
