@@ -51,7 +51,9 @@ PyObject* wrap_value(Value& v) {
   }
 }
 
-bool is_named(const Record& r) { return r.returns[0].name != "result" && r.visible > 1; }
+bool is_named(const Record& r) {
+  return r.visible > 1 && (r.returns[0].name != "result" || r.returns[1].name != "result1");
+}
 
 }  // namespace
 

@@ -172,6 +172,11 @@ def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
     return torch.norm(self, p, dim, keepdim, dtype=dtype)
 
 
+def lu(self, pivot=True, get_infos=False):
+    """See :func:`torch.lu`."""
+    return torch.lu(self, pivot, get_infos)
+
+
 _split = torch._C._ops_table["split"]
 
 
@@ -400,7 +405,7 @@ _ALWAYS = (
     __dir__, _typed_storage, is_shared, share_memory_, nonzero,
 )  # fmt: skip
 _MISSING = (
-    backward, storage_type, norm, split, unflatten, is_nonzero, is_same_size, unique, unique_consecutive, stft, istft,
+    backward, storage_type, norm, lu, split, unflatten, is_nonzero, is_same_size, unique, unique_consecutive, stft, istft,
     module_load, __reversed__, __contains__, __iter__, register_hook,
     register_post_accumulate_grad_hook, type_as, new_tensor, new, is_distributed, dim_order,
     pin_memory, apply_, map_,

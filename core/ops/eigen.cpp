@@ -150,7 +150,8 @@ const auto linalg_eig = define<Two(Tensor)>(
   .infer([](Infer& r, const Tensor& A) {
     check_general("linalg.eig", A);
     r.result({A->sizes, size_t(A.dim() - 1)}, complex_of(A.dtype()), A.device());
-    infer_columns(r, A.sizes(), complex_of(A.dtype()), A.device());
+    if (A.is_meta()) r.result(A.sizes(), complex_of(A.dtype()), A.device());
+    else infer_columns(r, A.sizes(), complex_of(A.dtype()), A.device());
   })
   .kernel([](Tensor& values, Tensor& vectors, const Tensor& A) {
     eig_into(values, vectors, A, "linalg.eig");

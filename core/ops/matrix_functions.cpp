@@ -318,7 +318,7 @@ const auto tensorsolve = define<Tensor(Tensor, Tensor, std::optional<Ints>)>(
       A = permute(self, Ints(order));
     }
     const size_t rank = size_t(A.dim()), at = size_t(other.dim());
-    const int64_t back = product_of(A.sizes(), at, rank), front = product_of(A.sizes(), 0, at);
+    const int64_t back = product_of(A.sizes(), at, rank), front = other.numel();
     check(back == front, "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
           "prod(self.shape[:other.ndim]), but got ", back, " != ", front);
     Dims sizes;
@@ -333,6 +333,12 @@ namespace {
 
 constexpr int64_t kMatrix[] = {-2, -1};
 
+bool any_singular(const Tensor& info) {
+  bool any_one = false;
+  for (int64_t i = 0; !info.is_meta() && i < info.numel(); ++i) any_one |= ints_of(info)[i] != 0;
+  return any_one;
+}
+
 // |A| |A^-1|, infinite where A is singular.
 template <class Order> Tensor by_inverse(const Tensor& A, const Order& ord, const char* shown) {
   check_square(text("linalg.cond(ord=", shown, ")"), A);
@@ -341,11 +347,8 @@ template <class Order> Tensor by_inverse(const Tensor& A, const Order& ord, cons
   const Tensor other = matrix_norm_of(made.first, ord, Ints(kMatrix, 2), false, std::nullopt);
   const double infinity = std::numeric_limits<double>::infinity();
   Tensor product = norm * other;
-  if (!A.is_meta()) {
-    bool singular = false;
-    for (int64_t i = 0; i < made.second.numel(); ++i) singular |= ints_of(made.second)[i] != 0;
-    if (singular) product = where(ne(made.second, Scalar(0)), Scalar(infinity), product);
-  }
+  if (any_singular(made.second))
+    product = where(ne(made.second, Scalar(0)), Scalar(infinity), product);
   return nan_to_num(product, infinity, infinity, -infinity);
 }
 
@@ -390,9 +393,16 @@ const auto cond_named = define<Tensor(Tensor, Text)>("linalg_cond.p_str(Tensor s
     check(p == "fro" || p == "nuc", "linalg.cond got an invalid norm type: ", p);
     if (A.numel() == 0) return empty_condition(A);
     if (p == "fro") return by_inverse(A, p, "fro");
-    const Tensor inverse = linalg_inv(A);
-    return matrix_norm_of(A, p, Ints(kMatrix, 2), false, std::nullopt) *
-           matrix_norm_of(inverse, p, Ints(kMatrix, 2), false, std::nullopt);
+    check_square("linalg.cond(ord=nuc)", A);
+    const Two made = inv_ex(A);
+    const bool singular = any_singular(made.second);
+    const Tensor none = ne(made.second, Scalar(0));
+    const Tensor inverse = singular ? where(unsqueeze(unsqueeze(none, -1), -1), Scalar(0), made.first)
+                                    : made.first;
+    const Tensor product = matrix_norm_of(A, p, Ints(kMatrix, 2), false, std::nullopt) *
+                           matrix_norm_of(inverse, p, Ints(kMatrix, 2), false, std::nullopt);
+    const Scalar infinity(std::numeric_limits<double>::infinity());
+    return singular ? where(none, infinity, product) : product;
   });
 
 }  // namespace rl::ops

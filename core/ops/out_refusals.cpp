@@ -14,12 +14,15 @@ constexpr Refusal kCasts[] = {
     {"cholesky", "cholesky", "result"},
     {"cholesky_inverse", "cholesky_inverse", "result"},
     {"cholesky_solve", "cholesky_solve", "result"},
+    {"geqrf", "torch.geqrf", "a"},
     {"linalg_cond", "linalg.cond", "result"},
     {"linalg_pinv", "linalg.pinv", "result"},
     {"linalg_tensorinv", "tensorinv", "result"},
     {"linalg_tensorsolve", "tensorsolve", "result"},
     {"linalg_eig", "torch.linalg.eig", "eigenvalues"},
     {"linalg_eigvals", "torch.linalg.eigvals", "eigenvalues"},
+    {"linalg_householder_product", "torch.linalg.householder_product", "result"},
+    {"orgqr", "torch.linalg.householder_product", "result"},
     {"linalg_lstsq", "torch.linalg.lstsq", "solution"},
     {"linalg_matrix_power", "matrix_power", "result"},
     {"linalg_matrix_rank", "torch.linalg.matrix_rank", "result"},
@@ -40,6 +43,10 @@ std::string out_refusal(const Record& r, DType made, DType given) {
     return text("multi_dot(): expected out tensor to have dtype ", c_name_of(made), " but got ",
                 c_name_of(given));
   }
+  if (r.base == "ormqr") {
+    return text("torch.ormqr: Expected input and result to have the same dtype, but input has dtype",
+                from, " and result has dtype ", to);
+  }
   if (r.base == "linalg_vecdot")
     return text("linalg.vecdot: Expected out of dtype", from, " but found ", to);
   if (r.base == "linalg_solve_triangular")
@@ -52,9 +59,13 @@ std::string out_refusal(const Record& r, DType made, DType given) {
 }
 
 bool takes_columns(const Record& r, const Tensor& out, const Tensor& made) {
-  const bool structured = (r.forms & Linalg) || r.base == "triangular_solve";
-  const bool takes = structured ? out.sizes() != made.sizes()
-                                : r.base == "cholesky_inverse" && out.numel() == 0;
+  const bool when_empty = r.base == "cholesky_inverse" || r.base == "ormqr" || r.base == "geqrf" ||
+                          r.base == "orgqr" || r.base == "linalg_householder_product" ||
+                          r.base == "linalg_eig" || r.base == "linalg_lstsq";
+  const bool structured = (r.forms & Linalg) || r.base == "triangular_solve" ||
+                          r.base == "lu_solve" || r.base == "svd";
+  const bool takes = when_empty ? out.numel() == 0
+                                : structured && out.sizes() != made.sizes();
   const size_t n = size_t(made.dim());
   if (!takes || n < 2) return false;
   Dims turned(made.sizes()), strides;

@@ -1,4 +1,5 @@
 // QR factors and products of Householder's reflections.
+#include "ops/dispatch.h"
 #include "ops/linalg.h"
 
 namespace rl::ops {
@@ -129,9 +130,9 @@ const auto geqrf = define<Two(Tensor)>("geqrf(Tensor self) -> (Tensor a, Tensor 
     reflections below it, their factors `tau` (..., min(m, n)).
   )")
   .forms(Function | Method | Out)
-  .exact_out()
   .no_derivative("derivative for aten::geqrf is not implemented")
   .infer([](Infer& r, const Tensor& A) {
+    refuse_meta("geqrf", A);
     check(A.dim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
     check_lapack("geqrf_cpu", A);
     infer_columns(r, A.sizes(), A.dtype(), A.device());
@@ -230,7 +231,6 @@ const auto householder_product = define<Tensor(Tensor, Tensor)>(
     "linalg_householder_product(Tensor input, Tensor tau) -> Tensor")
   .doc("The first n columns of the product of the reflections (..., m, n) that `geqrf` gave.")
   .forms(Linalg | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& input, const Tensor& tau) {
     infer_householder(r, input, tau);
   })
@@ -247,7 +247,6 @@ const auto householder_product = define<Tensor(Tensor, Tensor)>(
 const auto orgqr = define<Tensor(Tensor, Tensor)>("orgqr(Tensor self, Tensor input2) -> Tensor")
   .doc("The same as `linalg.householder_product`.")
   .forms(Function | Method | Out)
-  .exact_out()
   .composite([](const Tensor& self, const Tensor& tau) { return householder_product(self, tau); });
 
 const Op<Tensor(Tensor, Tensor, Tensor, bool, bool)> ormqr =

@@ -85,12 +85,10 @@ const Op<Four(Tensor, Tensor, bool, bool)> linalg_solve_factored =
     check_same_device(name, A, B, "A", "B");
     check_lapack("lu_cpu", A);
     const Spread s = spread_both(A, b);
-    Dims sizes = s.b, strides = left ? column_strides(s.b) : contiguous_strides(s.b);
-    if (vector) {
-      sizes.pop_back();
-      strides.pop_back();
-    }
-    r.result(sizes, strides, A.dtype(), A.device());
+    Dims sizes = s.b;
+    if (vector) sizes.pop_back();
+    r.result(sizes, left ? column_strides(sizes) : contiguous_strides(sizes), A.dtype(),
+             A.device());
     infer_columns(r, A.sizes(), A.dtype(), A.device());
     r.result({A->sizes, size_t(A.dim() - 1)}, DType::Int32, A.device());
     r.result(batch_sizes(A), DType::Int32, A.device());

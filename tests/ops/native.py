@@ -268,7 +268,7 @@ RUN_BY = {
         "linalg.slogdet": "_linalg_slogdet",
         "linalg.solve": "_linalg_solve_ex",
         "linalg.svd": "_linalg_svd",
-        "lu": "_lu_with_info",
+        "linalg.lu": "_lu_with_info",
         "chain_matmul": "chain_matmul",
         "reshape": "_reshape_alias",
         "nn.functional.batch_norm": "_batch_norm_backward",
