@@ -1,7 +1,7 @@
 // What linear algebra needs of Python: its exception, and where the BLAS library is.
 #include "bind/linalg.h"
 
-#include "kernels/blas.h"
+#include "base/blas_path.h"
 
 namespace rl::bind {
 
@@ -21,7 +21,7 @@ std::string find_library() {
 }  // namespace
 
 int add_linalg(PyObject* module) {
-  kernels::blas_path_hook = find_library;
+  blas_path_hook = find_library;
   linalg_error_type = PyErr_NewExceptionWithDoc(
       "torch._C._LinAlgError", "A matrix operation that has no result, such as the inverse of a "
       "singular matrix.", PyExc_RuntimeError, nullptr);

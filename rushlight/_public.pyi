@@ -47,6 +47,7 @@ from .functional import broadcast_shapes as broadcast_shapes
 from ._shapes import broadcast_tensors as broadcast_tensors
 from ._shapes import cartesian_prod as cartesian_prod
 from .functional import cdist as cdist
+from ._linear_algebra import chain_matmul as chain_matmul
 from .amp.autocast_mode import clear_autocast_cache as clear_autocast_cache
 from ._shapes import combinations as combinations
 from .functional import compile as compile
@@ -87,6 +88,7 @@ from .functional import is_storage as is_storage
 from .functional import is_tensor as is_tensor
 from ._settings import is_warn_always_enabled as is_warn_always_enabled
 from .serialization import load as load
+from ._linear_algebra import lu as lu
 from .random import manual_seed as manual_seed
 from ._shapes import meshgrid as meshgrid
 from .autograd.grad_mode import no_grad as no_grad

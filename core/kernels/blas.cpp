@@ -9,11 +9,16 @@
 #include <mutex>
 #include <new>
 
+#include "base/blas_path.h"
 #include "base/parallel.h"
 
-namespace rl::kernels {
+namespace rl {
 
 std::string (*blas_path_hook)() = nullptr;
+
+}  // namespace rl
+
+namespace rl::kernels {
 
 namespace {
 

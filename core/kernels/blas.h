@@ -1,12 +1,8 @@
 // OpenBLAS, found at run time: LAPACK's routines for linear algebra.
 #pragma once
-#include <string>
 
 namespace rl::kernels {
 
-// Says where the library's file is; asked once, at the first use (Python knows where the wheel
-// keeps it). Empty: there is none.
-extern std::string (*blas_path_hook)();
 // A routine by its plain name ("dgesv_", "cblas_sgemm"; the wheel's prefix is added here). Loads
 // the library at the first call; its jobs run on our pool. Null if library or name are missing.
 void* blas_symbol(const char* name);

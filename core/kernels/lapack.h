@@ -7,8 +7,8 @@
 namespace rl::kernels {
 
 // Matrices are dense and column-major; entry i of a batch begins i matrices behind the first.
-// dtype is float, double or their complex. Pivots count from one; infos are LAPACK's, one per entry:
-// 0, or what failed. Small matrices are done in parallel, large ones one after the other.
+// dtype is float, double or their complex. Pivots count from one; infos are LAPACK's, one per
+// entry: 0, or what failed. Small matrices are done in parallel, large ones one after the other.
 
 // a (m x n) becomes its factors L and U
 void lu_factor(DType t, int64_t count, int64_t m, int64_t n, void* a, int32_t* pivots,

@@ -103,8 +103,8 @@ const Op<Tensor(Tensor, Tensor, bool)> cholesky_solve = define<Tensor(Tensor, Te
           " dimensions instead");
     check(factor.dim() >= 2, "u should have at least 2 dimensions, but has ", factor.dim(),
           " dimensions instead");
-    check(self.device() == factor.device(), "Expected b and A to be on the same device, but found b "
-          "on ", name_of(self.device().type), " and A on ", name_of(factor.device().type),
+    check(self.device() == factor.device(), "Expected b and A to be on the same device, but found "
+          "b on ", name_of(self.device().type), " and A on ", name_of(factor.device().type),
           " instead.");
     check(self.dtype() == factor.dtype(), "Expected b and A to have the same dtype, but found b of "
           "type ", type_name_of(self.dtype()), " and A of type ", type_name_of(factor.dtype()),

@@ -10,7 +10,8 @@ void check_lu_shape(const char* name, const Tensor& A) {
         " instead");
 }
 void check_pivoting(bool pivot, const Tensor& A) {
-  check(pivot || A.is_meta(), "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
+  check(pivot || A.is_meta(),
+        "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
 }
 
 // The gradient of A from those of L and U, A = P L U (either may be missing).

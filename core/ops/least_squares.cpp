@@ -28,12 +28,12 @@ void check_lstsq(const Tensor& A, const Tensor& b) {
   check(A.dim() >= 2, kName, ": input must have at least 2 dimensions.");
   check(b.dim() >= 1, kName, ": other must have at least 1 dimension.");
   const int64_t apart = A.dim() - b.dim();
-  check(apart >= 0 && apart <= 1, kName, ": input.dim() must be greater or equal to other.dim() and "
-        "(input.dim() - other.dim()) <= 1");
+  check(apart >= 0 && apart <= 1, kName, ": input.dim() must be greater or equal to other.dim() "
+        "and (input.dim() - other.dim()) <= 1");
   const bool vector = is_vector_case(A, b);
   check(vector || b.dim() >= 2, kName, ": input.size(-2) should match other.size(-1)");
-  check(rows(A) == (vector ? b.size(-1) : rows(b)), kName, ": input.size(-2) should match other.size(",
-        vector ? -1 : -2, ")");
+  check(rows(A) == (vector ? b.size(-1) : rows(b)), kName,
+        ": input.size(-2) should match other.size(", vector ? -1 : -2, ")");
   check(A.device() == b.device(), kName, ": input and other should be on the same device.");
   check(A.dtype() == b.dtype(), kName, ": Expected input and other to have the same dtype, but got "
         "input's dtype ", type_name_of(A.dtype()), " and other's dtype ", type_name_of(b.dtype()));
@@ -65,8 +65,8 @@ Four lstsq(const Tensor& A, const Tensor& b, MaybeDouble rcond, Least driver) {
   const Tensor rank = empty(has_rank ? Ints(batch) : Ints({0}), DType::Int64, A.device());
   const Dims value_sizes = with_vector(batch, std::min(m, n));
   const bool batched_empty = nothing && !batch.empty();
-  const Tensor values = empty(has_values && (!nothing || batched_empty) ? Ints(value_sizes) : Ints({0}),
-                              real, A.device());
+  const bool has_room = has_values && (!nothing || batched_empty);
+  const Tensor values = empty(has_room ? Ints(value_sizes) : Ints({0}), real, A.device());
   const Dims buffer_sizes = with_matrix(batch, ldb, k);
   const Tensor x = empty_strided(buffer_sizes, column_strides(buffer_sizes), A.dtype(), A.device());
   Tensor residuals = empty({0}, real, A.device());
@@ -100,9 +100,9 @@ const auto linalg_lstsq = define<Four(Tensor, Tensor, MaybeDouble, MaybeText)>(
     "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None)"
     " -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)")
   .doc(R"(
-    Solutions X of least squares |A X - b| (A (..., m, n), b (..., m, k) or (..., m)), sums of squared
-    residuals where m > n, ranks and singular values, as the driver (a routine of LAPACK: "gels",
-    "gelsy", "gelsd", "gelss") finds them.
+    Solutions X of least squares |A X - b| (A (..., m, n), b (..., m, k) or (..., m)), sums of
+    squared residuals where m > n, ranks and singular values, as the driver (a routine of
+    LAPACK: "gels", "gelsy", "gelsd", "gelss") finds them.
 
     >>> A = torch.tensor([[1.], [1.]])
     >>> torch.linalg.lstsq(A, torch.tensor([[1.], [3.]])).solution

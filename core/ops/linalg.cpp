@@ -85,7 +85,8 @@ namespace {
 std::string reason(std::string_view name, int32_t info) {
   const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
   if (info == -4 && has("svd"))
-    return ": The algorithm failed to converge because the input matrix contained non-finite values.";
+    return ": The algorithm failed to converge because the input matrix contained non-finite "
+           "values.";
   if (info < 0) return text(": Argument ", -info, " has illegal value. Most certainly there is a "
                             "bug in the implementation calling the backend library.");
   if (has("svd")) {

@@ -25,7 +25,8 @@ template <class T> void cross_rows(StridedLoop& loop, const int64_t (&step)[3]) 
 void cross_into(const Tensor& out, const Tensor& a, const Tensor& b, int64_t dim) {
   Dims sizes(out.sizes());
   const auto spread_out = [&](const Tensor& t) {
-    return alias(t, out.sizes(), broadcast_strides(t.sizes(), t.strides(), out.sizes()), t.offset());
+    return alias(t, out.sizes(),
+                 broadcast_strides(t.sizes(), t.strides(), out.sizes()), t.offset());
   };
   const Tensor parts[3] = {out, spread_out(a), spread_out(b)};
   sizes[size_t(dim)] = 1;
@@ -58,7 +59,8 @@ const Op<Tensor(Tensor, Tensor, int64_t)> linalg_cross = define<Tensor(Tensor, T
   .forms(Linalg | Out)
   .exact_out()
   .infer([](Infer& r, const Tensor& self, const Tensor& other, int64_t dim) {
-    check(self.dim() == other.dim(), "linalg.cross: inputs must have the same number of dimensions.");
+    check(self.dim() == other.dim(),
+          "linalg.cross: inputs must have the same number of dimensions.");
     const int64_t d = wrap_dim(dim, self.dim());
     check(self.dim() > 0 && self.size(d) == 3 && other.size(d) == 3, "linalg.cross: inputs "
           "dimension ", dim, " must have length 3. Got ", self.dim() ? self.size(d) : 1, " and ",
@@ -95,9 +97,9 @@ const auto cross = define<Tensor(Tensor, Tensor, std::optional<int64_t>)>(
   .composite([](const Tensor& self, const Tensor& other, std::optional<int64_t> dim) -> Tensor {
     if (dim) return linalg_cross(self, other, *dim);
     static bool said = false;
-    warn_once(said, "Using torch.cross without specifying the dim arg is deprecated.\nPlease either "
-              "pass the dim explicitly or simply use torch.linalg.cross.\nThe default value of dim "
-              "will change to agree with that of linalg.cross in a future release.");
+    warn_once(said, "Using torch.cross without specifying the dim arg is deprecated.\nPlease "
+              "either pass the dim explicitly or simply use torch.linalg.cross.\nThe default "
+              "value of dim will change to agree with that of linalg.cross in a future release.");
     for (int64_t d = 0; d < self.dim(); ++d)
       if (self.size(d) == 3) return linalg_cross(self, other, d);
     fail(ErrorKind::Runtime, "no dimension of size 3 in input");
@@ -115,8 +117,8 @@ const auto vecdot = define<Tensor(Tensor, Tensor, int64_t)>(
   .exact_out()
   .composite([](const Tensor& x, const Tensor& y, int64_t dim) -> Tensor {
     check_float("linalg.vecdot", x);
-    check(x.dtype() == y.dtype(), "linalg.vecdot: Expected x and y to have the same dtype, but found "
-          "x of type ", type_name_of(x.dtype()), " and y of type ", type_name_of(y.dtype()),
+    check(x.dtype() == y.dtype(), "linalg.vecdot: Expected x and y to have the same dtype, but "
+          "found x of type ", type_name_of(x.dtype()), " and y of type ", type_name_of(y.dtype()),
           " instead");
     if (x.dim() == 1 && y.dim() == 1) return vdot(x, y);
     return sum_dim(conj(x) * y, Ints{dim}, false);
@@ -146,8 +148,8 @@ const auto linalg_vander = define<Tensor(Tensor, std::optional<int64_t>)>(
   )")
   .forms(Linalg)
   .composite([](const Tensor& x, std::optional<int64_t> N) -> Tensor {
-    check(x.dtype() != DType::Bool && !is_half(x.dtype()), "linalg.vander supports floating point, complex, and integer "
-          "tensors, but got ", type_name_of(x.dtype()));
+    check(x.dtype() != DType::Bool && !is_half(x.dtype()), "linalg.vander supports floating "
+          "point, complex, and integer tensors, but got ", type_name_of(x.dtype()));
     const int64_t n = N ? *N : x.dim() ? x.size(-1) : 1;
     check(n > 1, "N must be greater than 1.");
     const Tensor powers = powers_of(x, n - 1);
@@ -271,9 +273,9 @@ namespace {
 
 void say_deprecated() {
   static bool said = false;
-  warn_once(said, "at::nuclear_norm is deprecated and it is just left for JIT compatibility. It will "
-            "be removed in a future PyTorch release. Please use `linalg.matrix_norm(A, 'nuc', dim, "
-            "keepdim)` instead");
+  warn_once(said, "at::nuclear_norm is deprecated and it is just left for JIT compatibility. It "
+            "will be removed in a future PyTorch release. Please use `linalg.matrix_norm(A, 'nuc', "
+            "dim, keepdim)` instead");
 }
 
 }  // namespace

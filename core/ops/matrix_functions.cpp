@@ -225,8 +225,8 @@ Tensor multi_dot(TensorList given) {
         "got ", first.dim(), "D");
   if (first.dim() == 1) list[0] = unsqueeze(first, 0);
   else sizes.push_back(first.size(0));
-  check(last.dim() == 1 || last.dim() == 2, "multi_dot(): the last tensor must be 1D or 2D but got ",
-        last.dim(), "D");
+  check(last.dim() == 1 || last.dim() == 2, "multi_dot(): the last tensor must be 1D or 2D but "
+        "got ", last.dim(), "D");
   if (last.dim() == 1) list[n - 1] = unsqueeze(last, -1);
   else sizes.push_back(last.size(1));
   for (size_t i = 0; i + 1 < n; ++i) {
@@ -305,7 +305,7 @@ const auto tensorinv = define<Tensor(Tensor, int64_t)>(
 
 const auto tensorsolve = define<Tensor(Tensor, Tensor, std::optional<Ints>)>(
     "linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor")
-  .doc("The X for which `tensordot(self, X, X.ndim)` is `other`; `dims` are moved to the end first.")
+  .doc("The X for which `tensordot(self, X, X.ndim)` is `other`; `dims` are moved last before.")
   .forms(Linalg | Out)
   .composite([](const Tensor& self, const Tensor& other, std::optional<Ints> dims) -> Tensor {
     Tensor A = self;
@@ -319,8 +319,8 @@ const auto tensorsolve = define<Tensor(Tensor, Tensor, std::optional<Ints>)>(
     }
     const size_t rank = size_t(A.dim()), at = size_t(other.dim());
     const int64_t back = product_of(A.sizes(), at, rank), front = other.numel();
-    check(back == front, "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-          "prod(self.shape[:other.ndim]), but got ", back, " != ", front);
+    check(back == front, "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) "
+          "== prod(self.shape[:other.ndim]), but got ", back, " != ", front);
     Dims sizes;
     for (size_t i = at; i < rank; ++i) sizes.push_back(A->sizes[i]);
     const Tensor flat = reshape(A, Dims{back, back});
@@ -386,7 +386,8 @@ const auto cond = define<Tensor(Tensor, std::optional<Scalar>)>(
     return by_inverse(A, *p, std::isinf(size) ? ord > 0 ? "inf" : "-inf" : ord > 0 ? "1" : "-1");
   });
 
-const auto cond_named = define<Tensor(Tensor, Text)>("linalg_cond.p_str(Tensor self, str p) -> Tensor")
+const auto cond_named = define<Tensor(Tensor, Text)>(
+    "linalg_cond.p_str(Tensor self, str p) -> Tensor")
   .forms(Linalg | Out)
   .composite([](const Tensor& A, Text p) -> Tensor {
     check_cond(A);
@@ -397,8 +398,8 @@ const auto cond_named = define<Tensor(Tensor, Text)>("linalg_cond.p_str(Tensor s
     const Two made = inv_ex(A);
     const bool singular = any_singular(made.second);
     const Tensor none = ne(made.second, Scalar(0));
-    const Tensor inverse = singular ? where(unsqueeze(unsqueeze(none, -1), -1), Scalar(0), made.first)
-                                    : made.first;
+    const Tensor bad = unsqueeze(unsqueeze(none, -1), -1);
+    const Tensor inverse = singular ? where(bad, Scalar(0), made.first) : made.first;
     const Tensor product = matrix_norm_of(A, p, Ints(kMatrix, 2), false, std::nullopt) *
                            matrix_norm_of(inverse, p, Ints(kMatrix, 2), false, std::nullopt);
     const Scalar infinity(std::numeric_limits<double>::infinity());

@@ -44,8 +44,8 @@ std::string out_refusal(const Record& r, DType made, DType given) {
                 c_name_of(given));
   }
   if (r.base == "ormqr") {
-    return text("torch.ormqr: Expected input and result to have the same dtype, but input has dtype",
-                from, " and result has dtype ", to);
+    return text("torch.ormqr: Expected input and result to have the same dtype, but input has "
+                "dtype", from, " and result has dtype ", to);
   }
   if (r.base == "linalg_vecdot")
     return text("linalg.vecdot: Expected out of dtype", from, " but found ", to);

@@ -13,7 +13,8 @@ double epsilon_of(DType t) {
   switch (real_of(t)) {
     case DType::Double: return std::numeric_limits<double>::epsilon();
     case DType::Float: return std::numeric_limits<float>::epsilon();
-    default: fail(ErrorKind::Runtime, "This function doesn't handle types other than float and double");
+    default: fail(ErrorKind::Runtime,
+                  "This function doesn't handle types other than float and double");
   }
 }
 
@@ -67,7 +68,8 @@ Tensor pinv_forward(const Tensor& self, const Tensor& atol, const Tensor& rtol, 
   if (hermitian) {
     const Two made = eigh(self, Text("L"));
     const Tensor size = abs(made.first);
-    const Tensor least = threshold("torch.linalg.pinv", self, amax(size, Ints{-1}, true), atol, rtol);
+    const Tensor least =
+        threshold("torch.linalg.pinv", self, amax(size, Ints{-1}, true), atol, rtol);
     const Tensor inverse = where(gt(size, least), reciprocal(made.first), Scalar(0));
     return matmul(made.second * unsqueeze(inverse, -2), adjoint_of(made.second));
   }
@@ -141,7 +143,7 @@ const auto pinv_rcond_tensor = define<Tensor(Tensor, Tensor, bool)>(
 
 const auto pinverse = define<Tensor(Tensor, double)>(
     "pinverse(Tensor self, float rcond=1e-15) -> Tensor")
-  .doc("Pseudo-inverses; `linalg.pinv` with the tolerance `rcond` times the largest singular value.")
+  .doc("Pseudo-inverses; `linalg.pinv` with a tolerance of `rcond` times the largest value.")
   .forms(Function | Method)
   .composite([](const Tensor& self, double rcond) {
     return pinv_tensors(self, number_tensor(0.0, self), number_tensor(rcond, self), false);

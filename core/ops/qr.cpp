@@ -111,7 +111,8 @@ const auto linalg_qr = define<Two(Tensor, Text)>(
     return qr_gradient(gq, gr, q, r, read_mode(mode));
   });
 
-const auto qr_plain = define<Two(Tensor, bool)>("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)")
+const auto qr_plain = define<Two(Tensor, bool)>(
+    "qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)")
   .doc("`linalg.qr`, reduced if `some`, else complete; deprecated.")
   .forms(Function | Method | Out)
   .exact_out()

@@ -367,11 +367,13 @@ const Op<Two(Tensor, Tensor, bool, bool, bool)> triangular_solve_op =
           "has ", A.dim(), " dimensions instead");
     check(self.device() == A.device(), "Expected b and A to be on the same device, but found b on ",
           name_of(self.device().type), " and A on ", name_of(A.device().type), " instead.");
-    check(self.dtype() == A.dtype(), "Expected b and A to have the same dtype, but found b of type ",
+    check(self.dtype() == A.dtype(), "Expected b and A to have the same dtype, but found b of "
+          "type ",
           type_name_of(self.dtype()), " and A of type ", type_name_of(A.dtype()), " instead.");
     check(rows(A) == columns(A), "A must be batches of square matrices, but they are ", rows(A),
           " by ", columns(A), " matrices");
-    check(rows(A) == rows(self), "Incompatible matrix sizes for triangular_solve: each A matrix is ",
+    check(rows(A) == rows(self), "Incompatible matrix sizes for triangular_solve: each A matrix "
+          "is ",
           rows(A), " by ", rows(A), " but each b matrix is ", rows(self), " by ", columns(self));
     check_lapack("triangular_solve_cpu", A);
     const Spread s = spread_both(A, self);

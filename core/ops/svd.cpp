@@ -20,8 +20,8 @@ void check_phase(const Tensor& u_part, const Tensor& v_part) {
   if (v_part) turn = turn + imag(main_diagonal(v_part));
   if (turn.numel() == 0) return;
   check(item_of(amax(abs(turn), Ints(), false)).to_double() < 1e-2, "svd_backward: The singular "
-        "vectors in the complex case are specified up to multiplication by e^{i phi}. The specified "
-        "loss function depends on this phase term, making it ill-defined.");
+        "vectors in the complex case are specified up to multiplication by e^{i phi}. The "
+        "specified loss function depends on this phase term, making it ill-defined.");
 }
 
 // Townsend 2016, "Differentiating the singular value decomposition"; for complex matrices
@@ -32,7 +32,9 @@ Tensor svd_gradient(Tensor gu, const Tensor& gs, Tensor gvh, Tensor U, const Ten
   if (!gu && !gvh) return matmul(narrow(U, -1, 0, k) * unsqueeze(as_dtype_of(gs, U), -2),
                                  narrow(Vh, -2, 0, k));
   const bool complex = U.is_complex();
-  const auto part = [&](const Tensor& x, int64_t dim) { return x.size(dim) > k ? Tensor(narrow(x, dim, 0, k)) : x; };
+  const auto part = [&](const Tensor& x, int64_t dim) {
+    return x.size(dim) > k ? Tensor(narrow(x, dim, 0, k)) : x;
+  };
   U = part(U, -1), Vh = part(Vh, -2);
   if (gu) gu = part(gu, -1);
   if (gvh) gvh = part(gvh, -2);
@@ -87,7 +89,8 @@ void svd_into(const Tensor& U, const Tensor& S, const Tensor& Vh, const Tensor& 
 
 }  // namespace
 
-const Op<Three(Tensor, bool, bool, MaybeText)> svd_any = define<Three(Tensor, bool, bool, MaybeText)>(
+const Op<Three(Tensor, bool, bool, MaybeText)> svd_any =
+    define<Three(Tensor, bool, bool, MaybeText)>(
     "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None)"
     " -> (Tensor U, Tensor S, Tensor Vh)")
   .doc("Singular values, with or without vectors.")
@@ -122,8 +125,8 @@ const Op<Three(Tensor, bool, MaybeText)> linalg_svd = define<Three(Tensor, bool,
     "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None)"
     " -> (Tensor U, Tensor S, Tensor Vh)")
   .doc(R"(
-    A = U diag(S) Vh (..., m, n) with orthonormal columns in U and rows in Vh, S (..., k) descending.
-    Without `full_matrices` U is (..., m, k) and Vh (..., k, n).
+    A = U diag(S) Vh (..., m, n) with orthonormal columns in U and rows in Vh, S (..., k)
+    descending. Without `full_matrices` U is (..., m, k) and Vh (..., k, n).
 
     >>> torch.linalg.svd(torch.diag(torch.tensor([1., 3.]))).S
     tensor([3., 1.])
