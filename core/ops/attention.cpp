@@ -199,6 +199,11 @@ const auto attention_backward =
   .forms(Hidden)
   .no_derivative("derivative for aten::_scaled_dot_product_flash_attention_for_cpu_backward is not "
                  "implemented")
+  .cost([](double& flops, double&, const Tensor&, const Tensor& grad, const Tensor& q,
+           const Tensor& k, const Tensor&, const Tensor&, bool, double) {
+    const double products = 3.0 * double(q.numel()) + 2.0 * double(grad.numel());
+    flops = 2.0 * products * double(k->sizes[2]);   // the scores are computed again
+  })
   .infer([](Infer& r, const Tensor&, const Tensor& q, const Tensor& k, const Tensor& v,
             const Tensor&, bool, double) {
     // PyTorch lays gradients out as (batch, length, heads, features).
@@ -234,6 +239,11 @@ const auto attention = define<Tensor(Tensor, Tensor, Tensor, Tensor, bool, doubl
              bool causal, double scale) {
     if (q.dtype() == DType::Double) attend<double>(result, q, k, v, mask, causal, scale);
     else attend<float>(result, q, k, v, mask, causal, scale);
+  })
+  .cost([](double& flops, double&, const Tensor& result, const Tensor& q, const Tensor& k,
+           const Tensor&, const Tensor&, bool, double) {
+    const double products = double(q.numel()) + double(result.numel());
+    flops = 2.0 * products * double(k->sizes[2]);
   })
   .grad("query, key, value", "grad, query, key, value, attn_mask, is_causal, scale",
         [](const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v,

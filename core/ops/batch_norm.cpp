@@ -212,6 +212,10 @@ const auto native_batch_norm =
     }
     if (!y.same(output)) copy_data(output, y);
   })
+  .cost([](double& flops, double&, const Tensor& output, const Tensor&, const Tensor& weight,
+           const Tensor& bias, const Tensor&, const Tensor&, bool training, double, double) {
+    flops = double(output.numel()) * ((training ? 6 : 2) + bool(weight) + bool(bias));
+  })
   .grad("input, weight, bias",
         "grad.result, input, weight, running_mean, running_var, training, eps, result1, "
         "result2, needs",
@@ -395,6 +399,10 @@ const auto native_group_norm =
                         data_or_null(gamma), data_or_null(beta), output.data(), m.data(), v.data(),
                         n, channels, area, groups, eps);
     if (!direct) copy_data(mean, m), copy_data(rstd, v);
+  })
+  .cost([](double& flops, double&, const Tensor& output, const Tensor&, const Tensor& weight,
+           const Tensor& bias, int64_t, int64_t, int64_t, int64_t, double) {
+    flops = double(output.numel()) * (6 + bool(weight) + bool(bias));
   })
   .grad("input, weight, bias",
         "grad.result, grad.result1, grad.result2, input, result1, result2, weight, group, needs",

@@ -239,6 +239,12 @@ void convolve(const Tensor& result, const Tensor& input, const Tensor& weight, c
   if (!y.same(result)) copy_data(result, y);
 }
 
+// Each element of the side that weight's first dimension belongs to meets one filter.
+double convolution_flops(const Tensor& side, const Tensor& weight) {
+  const double filters = double(std::max<int64_t>(weight->sizes[0], 1));
+  return 2.0 * double(side.numel()) * double(weight.numel()) / filters;
+}
+
 using Forward = Tensor(Tensor, Tensor, Tensor, Ints, Ints, Ints, bool, Ints, int64_t);
 using Backward = Three(Tensor, Tensor, Tensor, Ints, Ints, Ints, bool, Ints, int64_t, int64_t);
 
@@ -277,6 +283,10 @@ const Op<Forward> convolution = define<Forward>(
     convolve(result, input, weight, bias, Settings(stride, padding, dilation, transposed,
                                                    output_padding, groups, weight.dim() - 2));
   })
+  .cost([](double& flops, double&, const Tensor& result, const Tensor& input, const Tensor& weight,
+           const Tensor&, Ints, Ints, Ints, bool transposed, Ints, int64_t) {
+    flops = convolution_flops(transposed ? input : result, weight);
+  })
   .grad("input, weight, bias",
         "grad, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs",
         [](const Tensor& grad, const Tensor& input, const Tensor& weight, Ints stride, Ints padding,
@@ -292,6 +302,12 @@ const Op<Backward> convolution_backward = define<Backward>(
   .doc("The gradients of a convolution, those that a mask names.")
   .node("ConvolutionBackwardBackward0")
   .forms(Hidden)
+  .cost([](double& flops, double&, const Tensor&, const Tensor& grad, const Tensor& input,
+           const Tensor& weight, Ints, Ints, Ints, bool transposed, Ints, int64_t, int64_t mask) {
+    const double product = convolution_flops(transposed ? input : grad, weight);
+    flops = product * double((mask & 1) + (mask >> 1 & 1));
+    if (mask & 4) flops += double(grad.numel());
+  })
   .produce([](const Tensor& grad, const Tensor& input, const Tensor& weight, Ints stride,
               Ints padding, Ints dilation, bool transposed, Ints output_padding, int64_t groups,
               int64_t mask) {

@@ -102,6 +102,10 @@ const auto native_layer_norm = define<Three(Tensor, Ints, Tensor, Tensor, double
                         data_or_null(beta), output.data(), m.data(), v.data(), s.rows, s.n, eps);
     if (!direct) copy_data(mean, m), copy_data(rstd, v);
   })
+  .cost([](double& flops, double&, const Tensor& output, const Tensor&, Ints, const Tensor& weight,
+           const Tensor& bias, double) {
+    flops = double(output.numel()) * (6 + bool(weight) + bool(bias));
+  })
   .grad("input, weight, bias",
         "grad.result, input, normalized_shape, result1, result2, weight, bias, needs",
         [](const Tensor& grad, const Tensor& input, Ints shape, const Tensor& mean,
@@ -269,6 +273,10 @@ const auto fused_rms_norm = define<Pair(Tensor, Ints, Tensor, std::optional<doub
     const double least = input.dtype() == DType::Double ? kSmallDouble : kSmallFloat;
     kernels::rms_norm(x.dtype(), parameter_dtype(input, weight, Tensor()), x.data(), data_or_null(gamma),
                       output.data(), rstd.data(), s.rows, s.n, eps.value_or(least));
+  })
+  .cost([](double& flops, double&, const Tensor& output, const Tensor&, Ints, const Tensor& weight,
+           std::optional<double>) {
+    flops = double(output.numel()) * (3 + bool(weight));
   })
   .grad("input, weight", "grad.output, input, normalized_shape, rstd, weight, needs",
         [](const Tensor& grad, const Tensor& input, Ints shape, const Tensor& rstd,

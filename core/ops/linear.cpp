@@ -127,6 +127,9 @@ const auto stacked_matmul = define<Tensor(Tensor, Tensor)>(
   .kernel([](Tensor& result, const Tensor& self, const Tensor& other) {
     multiply_stacks(result, self, other);
   })
+  .cost([](double& flops, double&, const Tensor& result, const Tensor& self, const Tensor&) {
+    flops = 2.0 * double(result.numel()) * double(self->sizes[self.dim() - 1]);
+  })
   .grad("self", "grad, other", [](const Tensor& grad, const Tensor& other) {
     return matmul(grad, conj(mT(other)));
   })
@@ -325,6 +328,12 @@ const auto linear_backward = define<Three(Tensor, Tensor, Tensor, int64_t)>(
     }
     return made;
   })
+  .cost([](double& flops, double&, const Tensor&, const Tensor& grad, const Tensor& self,
+           const Tensor& weight, int64_t mask) {
+    const double product = 2.0 * double(self.numel()) * double(weight->sizes[0]);
+    flops = product * double((mask & 1) + (mask >> 1 & 1));
+    if (mask & 4) flops += double(grad.numel());
+  })
   .grad("grad_output, self, weight",
         "grad.grad_input, grad.grad_weight, grad.grad_bias, grad_output, self, weight, needs",
         [](const Tensor& dx, const Tensor& dw, const Tensor& db, const Tensor& grad,
@@ -377,6 +386,8 @@ Three linear_gradients(const Tensor& grad, const Tensor& input, const Tensor& we
     .kernel([](Tensor& result, const Tensor& input, const Tensor& weight, const Tensor& bias) {  \
       linear_kernel(result, input, weight, bias);                                                \
     })                                                                                           \
+    .cost([](double& flops, double&, const Tensor&, const Tensor& input, const Tensor& weight,   \
+             const Tensor&) { flops = 2.0 * double(input.numel()) * double(weight->sizes[0]); }) \
     .grad("input, weight, bias", "grad, input, weight, bias.layout, needs",                      \
           [](const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& bias,  \
              Needs needs) { return linear_gradients(grad, input, weight, bias, needs); })

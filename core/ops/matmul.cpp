@@ -223,6 +223,9 @@ const Op<Tensor(Tensor, Tensor)> bmm = define<Tensor(Tensor, Tensor)>(
   .kernel([](Tensor& result, const Tensor& self, const Tensor& mat2) {
     multiply_batches(result, self, mat2);
   })
+  .cost([](double& flops, double&, const Tensor& result, const Tensor& self, const Tensor&) {
+    flops = 2.0 * double(result.numel()) * double(self->sizes[2]);
+  })
   .grad("self", "grad, mat2", [](const Tensor& grad, const Tensor& mat2) {
     return bmm(grad, conj(transpose(mat2, 1, 2)));
   })
@@ -255,6 +258,9 @@ const Op<Tensor(Tensor, Tensor)> mv = define<Tensor(Tensor, Tensor)>(
   .kernel([](Tensor& result, const Tensor& self, const Tensor& vec) {
     multiply_vector(result, self, vec);
   })
+  .cost([](double& flops, double&, const Tensor&, const Tensor& self, const Tensor&) {
+    flops = 2.0 * double(self.numel());
+  })
   .grad("self", "grad, vec", [](const Tensor& grad, const Tensor& vec) {
     return unsqueeze(grad, 1) * conj(unsqueeze(vec, 0));
   })
@@ -280,6 +286,9 @@ const Op<Tensor(Tensor, Tensor)> dot = define<Tensor(Tensor, Tensor)>(
   })
   .kernel([](Tensor& result, const Tensor& self, const Tensor& other) {
     dot_into(result, self, other);
+  })
+  .cost([](double& flops, double&, const Tensor&, const Tensor& self, const Tensor&) {
+    flops = 2.0 * double(self.numel());
   })
   .grad("self", "grad, tensor", [](const Tensor& grad, const Tensor& other) {
     return grad * conj(other);
@@ -309,6 +318,9 @@ const Op<Tensor(Tensor, Tensor)> vdot = define<Tensor(Tensor, Tensor)>(
     NoGrad quiet;
     const Tensor left = resolve_neg(resolve_conj(conj(detached(self))));
     dot_into(result, left, resolve_neg(resolve_conj(detached(other))));
+  })
+  .cost([](double& flops, double&, const Tensor&, const Tensor& self, const Tensor&) {
+    flops = 2.0 * double(self.numel());
   })
   .grad("self", "grad, other", [](const Tensor& grad, const Tensor& other) {
     return conj(grad) * other;
@@ -340,6 +352,10 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> addmm =
   .kernel([](Tensor& result, const Tensor& self, const Tensor& mat1, const Tensor& mat2,
              const Scalar& beta, const Scalar& alpha) {
     on_top_of(result, self, beta, [&](const Scalar& b) { multiply(result, mat1, mat2, alpha, b); });
+  })
+  .cost([](double& flops, double&, const Tensor& result, const Tensor&, const Tensor& mat1,
+           const Tensor&, const Scalar&, const Scalar&) {
+    flops = 2.0 * double(result.numel()) * double(mat1->sizes[1]);
   })
   .grad("self", "grad, beta", [](const Tensor& grad, const Scalar& beta) {
     return scaled(grad, beta);
@@ -384,6 +400,10 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> addmv =
     on_top_of(result, self, beta,
               [&](const Scalar& b) { multiply_vector(result, mat, vec, alpha, b); });
   })
+  .cost([](double& flops, double&, const Tensor&, const Tensor&, const Tensor& mat, const Tensor&,
+           const Scalar&, const Scalar&) {
+    flops = 2.0 * double(mat.numel());
+  })
   .grad("self", "grad, beta", [](const Tensor& grad, const Scalar& beta) {
     return scaled(grad, beta);
   })
@@ -424,6 +444,10 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> baddbmm =
              const Scalar& beta, const Scalar& alpha) {
     on_top_of(result, self, beta,
               [&](const Scalar& b) { multiply_batches(result, batch1, batch2, alpha, b); });
+  })
+  .cost([](double& flops, double&, const Tensor& result, const Tensor&, const Tensor& batch1,
+           const Tensor&, const Scalar&, const Scalar&) {
+    flops = 2.0 * double(result.numel()) * double(batch1->sizes[2]);
   })
   .grad("self", "grad, beta", [](const Tensor& grad, const Scalar& beta) {
     return scaled(grad, beta);
@@ -483,6 +507,10 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> addbmm =
       kernels::gemm(result.dtype(), p);
       factor = 1;
     }
+  })
+  .cost([](double& flops, double&, const Tensor& result, const Tensor&, const Tensor& batch1,
+           const Tensor&, const Scalar&, const Scalar&) {
+    flops = 2.0 * double(result.numel()) * double(batch1->sizes[0] * batch1->sizes[2]);
   })
   .grad("self", "grad, beta", [](const Tensor& grad, const Scalar& beta) {
     return scaled(grad, beta);

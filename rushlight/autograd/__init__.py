@@ -44,7 +44,9 @@ _HOME = {
     "gradgradcheck": "gradcheck",
     "Variable": "variable",
 }
-_SUBMODULES = frozenset("anomaly_mode function functional graph variable".split())
+_SUBMODULES = frozenset(
+    "anomaly_mode function functional graph profiler profiler_util variable".split()
+)
 
 
 def _as_tuple(value, count: int) -> tuple:

@@ -6,6 +6,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 
 import rushlight as torch
+from rushlight._ranges import record_function, recordings
 
 ParamsT = Iterable  # of tensors, of dicts with "params", or of (name, tensor) pairs
 
@@ -146,6 +147,10 @@ class Optimizer:
 
         def wrapper(*args, **kwargs):
             self = args[0]
+            if recordings:
+                kind = type(self).__name__
+                with record_function(f"Optimizer.step#{kind}.step"):
+                    return _run_with_hooks(func, args, kwargs)
             if (
                 self._optimizer_step_pre_hooks
                 or self._optimizer_step_post_hooks
@@ -194,6 +199,14 @@ class Optimizer:
 
     def zero_grad(self, set_to_none=True):
         """Drop the gradients of all parameters, or fill them with zero."""
+        if recordings:
+            kind = type(self).__name__
+            with record_function(f"Optimizer.zero_grad#{kind}.zero_grad"):
+                self._clear_gradients(set_to_none)
+        else:
+            self._clear_gradients(set_to_none)
+
+    def _clear_gradients(self, set_to_none):
         for group in self.param_groups:
             for p in group["params"]:
                 grad = p.grad

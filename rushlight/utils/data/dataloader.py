@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 
+from rushlight._ranges import record_function, recordings
+
 from . import _utils
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import create_fetcher
@@ -283,7 +285,11 @@ class _BaseDataLoaderIter:
         raise NotImplementedError
 
     def __next__(self):
-        data = self._next_data()
+        if recordings:
+            with record_function(f"enumerate(DataLoader)#{type(self).__name__}.__next__"):
+                data = self._next_data()
+        else:
+            data = self._next_data()
         self._num_yielded += 1
         stated = self._IterableDataset_len_called
         if stated is not None and self._num_yielded > stated:

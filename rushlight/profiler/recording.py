@@ -1,0 +1,273 @@
+"""A recording of the core as a list of function events, with PyTorch's names and nesting."""
+
+from __future__ import annotations
+
+import ast
+from collections import namedtuple
+
+from rushlight import _C
+
+from .function_events import EventList, FunctionEvent
+from .names import MODULE, NODE, OP, RANGE, ModuleNames, node_name, op_name, records
+
+Raw = namedtuple(
+    "Raw",
+    "kind name module thread modes parent begin end origin sequence allocated released flops moved "
+    "failed open first inputs results",
+)
+Seen = namedtuple("Seen", "dtype size stride tensor storage made_by offset bytes version flags")
+
+_SCOPES = {OP: 0, NODE: 1, MODULE: 0, RANGE: 7}
+_UNKNOWN = 1 << 63
+
+
+class Recording:
+    """One run of a recorder, read. Tensors and memory are there if they were recorded."""
+
+    def __init__(self, recorder):
+        self.events = [Raw(*e) for e in recorder.events()]
+        self.tensors = [Seen(*t) for t in recorder.tensors()]
+        self.memory = recorder.memory()
+        self._places = {}
+
+    def place(self, origin: int):
+        """(file, function, line, end line, column, end column) of an origin, or None."""
+        if origin not in self._places:
+            self._places[origin] = _C._place(origin) if origin else None
+        return self._places[origin]
+
+    def inputs(self, e: Raw) -> list[Seen]:
+        """The tensors that an op was given."""
+        return self.tensors[e.first : e.first + e.inputs]
+
+    def results(self, e: Raw) -> list[Seen]:
+        """The tensors that an op gave back."""
+        return self.tensors[e.first + e.inputs : e.first + e.inputs + e.results]
+
+    def in_place(self, e: Raw) -> bool:
+        """Whether an op changed its first input: by its tensors, else by the user's expression."""
+        if e.kind != OP:
+            return False
+        if e.inputs and e.results:
+            first, made = self.inputs(e)[0], self.results(e)[0]
+            return first.tensor == made.tensor and made.version > first.version
+        if e.inputs or (e.parent >= 0 and self.events[e.parent].kind != RANGE):
+            return False
+        return _written_in_place(self.place(e.origin), e.name.partition(".")[0])
+
+    def least_bytes(self, e: Raw) -> int:
+        """What an op has to read and write at least: its record's figure, else its tensors'."""
+        if e.moved:
+            return e.moved
+        if records().get(e.name, {}).get("kind") in ("view", "composite", None):
+            return 0
+        # Writing allocates the line first: a result counts once, as for a streaming store.
+        return sum({t.tensor: t.bytes for t in self.inputs(e)}.values()) + sum(
+            t.bytes for t in self.results(e)
+        )
+
+
+_in_place_cache: dict = {}
+
+
+def _written_in_place(place, name: str) -> bool:
+    """Whether the expression at a place is ``x.name_(...)`` or an augmented assignment."""
+    if place is None:
+        return False
+    key = (*place, name)
+    if key not in _in_place_cache:
+        from rushlight.diagnosis.source import Source
+
+        source = Source.of(place[0])
+        node = source and source.node_at(place[2], place[3], place[4], place[5])
+        called = node.func if isinstance(node, ast.Call) else None
+        attr = getattr(called, "attr", None)
+        _in_place_cache[key] = attr == f"{name}_" or (
+            isinstance(node, ast.AugAssign) and name != "matmul"
+        )
+    return _in_place_cache[key]
+
+
+def shapes_of(recording: Recording, e: Raw) -> list:
+    """The sizes of each argument, as PyTorch lists them: ``[]`` for what is no tensor."""
+    record = records().get(e.name)
+    given = [list(t.size) for t in recording.inputs(e)]
+    if record is None:
+        return given
+    signature = _parameters(record)
+    if e.name == "_linear_addmm" and len(given) == 3:
+        return [given[2], given[0], given[1][::-1], [], []]
+    if e.name == "_linear_view" and len(given) == 3:
+        return [given[2], _rows(given[0]), given[1][::-1], [], []]
+    if e.name.startswith("_linear_") and e.name != "_linear_backward":
+        return [_rows(given[0]), given[1][::-1]]
+    needed = sum(kind == "tensor" for kind in signature)
+    spare = len(given) - needed
+    lists = signature.count("list")
+    each = spare // lists if lists and spare % lists == 0 else spare
+    out, at = [], 0
+    for kind in signature:
+        take = 0
+        if kind == "tensor":
+            take = 1
+        elif kind == "optional" and spare > 0:
+            take, spare = 1, spare - 1
+        elif kind == "list":
+            take = max(min(each, spare), 0)
+            spare -= take
+            out.append(given[at : at + take])
+            at += take
+            continue
+        out.append(given[at] if take and at < len(given) else [])
+        at += take
+    return out
+
+
+def _rows(size: list) -> list:
+    count = 1
+    for n in size[:-1]:
+        count *= n
+    return [count, size[-1]]
+
+
+def _element_flops(recording: Recording, e: Raw) -> int:
+    """Of element-wise sums and products, one per element of the result, as PyTorch counts."""
+    if e.name.partition(".")[0] not in ("add", "mul"):
+        return 0
+    count = 1
+    for n in recording.results(e)[0].size if e.results else (0,):
+        count *= n
+    return count
+
+
+_parameter_kinds: dict = {}
+
+
+def _parameters(record: dict) -> list[str]:
+    """Of each parameter: tensor, optional (tensor), list (of tensors) or other."""
+    found = _parameter_kinds.get(record["name"])
+    if found is None:
+        inside = record["signature"].partition("(")[2].rpartition(" -> ")[0].rstrip(")")
+        found = []
+        for text in inside.split(", "):
+            kind = text.split(" ")[0].partition("(")[0]
+            if text == "*":
+                continue
+            found.append(
+                "optional"
+                if kind.startswith("Tensor") and text.split(" ")[0].endswith("?")
+                else "list"
+                if text.startswith("Tensor") and "[]" in text.split(" ")[0]
+                else "tensor"
+                if kind == "Tensor"
+                else "other"
+            )
+        _parameter_kinds[record["name"]] = found
+    return found
+
+
+def stack_line(place) -> str:
+    """``train.py(12): step``, as PyTorch writes a frame."""
+    return f"{place[0]}({place[2]}): {place[1]}"
+
+
+def function_events(
+    recording: Recording, *, shapes=False, memory=False, stacks=False, flops=False, modules=False
+) -> EventList:
+    """The events of a recording in order of their beginning; modules among them if asked for."""
+    out = EventList(profile_memory=memory, with_flops=flops)
+    names = ModuleNames()
+    made: list[FunctionEvent | None] = []  # of each raw event: what later ones lie inside
+    by_sequence: dict[int, FunctionEvent] = {}
+    module_of: list = []
+
+    def add(raw: Raw, name: str, scope: int) -> FunctionEvent:
+        event = FunctionEvent(
+            len(out) + 1, name, raw.thread + 1, raw.begin / 1000, max(raw.begin, raw.end) / 1000
+        )
+        event.scope = scope
+        event.kind = raw.kind
+        event.failed = raw.failed
+        event.sequence_nr = raw.sequence
+        event.cpu_memory_usage = raw.allocated + raw.released
+        event.place = recording.place(raw.origin)
+        out.append(event)
+        return event
+
+    for raw in recording.events:
+        outer = made[raw.parent] if raw.parent >= 0 else None
+        inner_module = module_of[raw.parent] if raw.parent >= 0 else None
+        if raw.kind == MODULE:
+            inner_module = raw.module
+            if not modules:
+                made.append(outer)
+                module_of.append(inner_module)
+                continue
+            event = add(raw, names(raw.module), 0)
+        elif raw.kind == NODE:
+            name = node_name(raw.name)
+            around = add(raw, f"autograd::engine::evaluate_function: {name}", 0)
+            if outer is not None:
+                outer.append_cpu_child(around)
+            event = add(raw, name, 1)
+            outer = around
+            forward = by_sequence.get(raw.sequence)
+            if forward is not None:
+                around.fwd_thread = event.fwd_thread = forward.thread
+                around.module = event.module = forward.module
+        elif raw.kind == RANGE:
+            event = add(raw, raw.name, _SCOPES[RANGE])
+            if raw.name.startswith("ProfilerStep#"):
+                event.name = "ProfilerStep*"
+            event.is_user_annotation = True
+        else:
+            event = add(raw, op_name(raw.name, recording.in_place(raw)), 0)
+            event.overload_name = raw.name.partition(".")[2]
+            event.flops = raw.flops or (_element_flops(recording, raw) if flops else 0)
+            if shapes:
+                event.input_shapes = shapes_of(recording, raw)
+            event.bytes = recording.least_bytes(raw) if raw.inputs or raw.results else raw.moved
+            if raw.sequence >= 0:
+                by_sequence.setdefault(raw.sequence, event)
+        event.module = event.module or inner_module
+        if outer is not None:
+            outer.append_cpu_child(event)
+        if stacks and event.place is not None:
+            event.stack = _stack(event)
+        made.append(event)
+        module_of.append(inner_module)
+    if memory:
+        _add_loose_memory(recording, out)
+    return out
+
+
+def _stack(event: FunctionEvent) -> list[str]:
+    """The user's line, then those of the ranges and modules around it, innermost first."""
+    lines = [stack_line(event.place)]
+    outer = event.cpu_parent
+    while outer is not None:
+        if outer.kind == MODULE:
+            lines.append(outer.name)
+        elif outer.place is not None and stack_line(outer.place) != lines[-1]:
+            lines.append(stack_line(outer.place))
+        outer = outer.cpu_parent
+    return lines
+
+
+def _add_loose_memory(recording: Recording, out: EventList) -> None:
+    """What was allocated and released outside of any event, each as ``[memory]``."""
+    for time, event, count, _storage, _origin in recording.memory:
+        if event == -1:
+            loose = FunctionEvent(len(out) + 1, "[memory]", 1, time / 1000, time / 1000)
+            loose.cpu_memory_usage = count
+            out.append(loose)
+    out.sort(key=lambda e: e.time_range.start)
+
+
+def launches(events: EventList) -> dict[int, FunctionEvent]:
+    """Of each sequence number, the forward op whose node bears it."""
+    found = {}
+    for event in events:
+        if event.kind == OP and event.sequence_nr >= 0:
+            found.setdefault(event.sequence_nr, event)
+    return found
