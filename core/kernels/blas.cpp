@@ -105,7 +105,8 @@ BlasThreads::BlasThreads(int wanted) {
   load_once();
   State& s = state();
   std::unique_lock<std::mutex> lock(s.mutex);
-  s.idle.wait(lock, [&] { return s.users == 0 || s.threads == wanted; });
+  // Many threads belong to one call: two would wait for the pool and OpenBLAS's lock crosswise.
+  s.idle.wait(lock, [&] { return s.users == 0 || (wanted == 1 && s.threads == 1); });
   if (s.threads != wanted) {
     if (g_set_threads) g_set_threads(wanted);
     s.threads = wanted;

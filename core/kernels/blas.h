@@ -7,8 +7,9 @@ namespace rl::kernels {
 // the library at the first call; its jobs run on our pool. Null if library or name are missing.
 void* blas_symbol(const char* name);
 
-// While one lives, OpenBLAS uses the number of threads asked for. Calls from our own parallel loops
-// ask for one, lest its jobs wait for threads that wait for them.
+// While one lives, OpenBLAS uses the number of threads asked for; if more than one, for this call
+// alone. Calls from our own parallel loops ask for one, lest its jobs wait for threads that wait
+// for them.
 class BlasThreads {
  public:
   explicit BlasThreads(int wanted);
