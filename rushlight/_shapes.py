@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from . import _C
 
 
@@ -123,7 +125,7 @@ def combinations(input, r=2, with_replacement=False):
     places = functions["arange"](input.numel(), device=input.device)
     places = meshgrid(*[places] * r, indexing="ij")
     chosen = functions["full_like"](places[0], True, dtype=_C.bool)
-    for low, high in zip(places, places[1:]):
+    for low, high in pairwise(places):
         chosen &= low <= high if with_replacement else low < high
     grids = meshgrid(*[input] * r, indexing="ij")
     return functions["stack"]([g.masked_select(chosen) for g in grids], 1)

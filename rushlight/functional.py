@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from . import _C
-from ._core_ops import core_op
 
 __all__ = ["broadcast_shapes", "is_nonzero", "is_tensor", "nonzero", "numel", "split", "typename"]
 
@@ -191,4 +190,4 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """
     if compute_mode not in _CDIST_MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    return core_op("cdist")(x1, x2, p, _CDIST_MODES[compute_mode])
+    return _C._ops_table["cdist"](x1, x2, p, _CDIST_MODES[compute_mode])

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import rushlight as torch
-from rushlight._core_ops import core_op
+from rushlight import _C
 
 from .optimizer import Optimizer
+
+# How to step, as nearly every optimizer may be told; older checkpoints lack these options.
+CHOICES = {
+    "foreach": None,
+    "maximize": False,
+    "differentiable": False,
+    "capturable": False,
+}
 
 
 def core_step(name):
     """The core's step over lists of tensors: the arrays first, then the numbers."""
-    step = core_op(name)
-    set_grad = torch._C._set_grad_enabled
+    step = _C._ops_table[name]
+    set_grad = _C._set_grad_enabled
 
     def call(*args):
         before = torch.is_grad_enabled()
@@ -21,7 +29,7 @@ def core_step(name):
         finally:
             set_grad(before)
 
-    return call if step is not None else None
+    return staticmethod(call)
 
 
 def check_lr(lr):
@@ -71,11 +79,12 @@ def zeros_like(p):
 class SteppingOptimizer(Optimizer):
     """An optimizer whose step treats each parameter that has a gradient by itself.
 
-    Subclasses give `_start` (fill an empty state), `_update` (one parameter, by tensor ops, without
-    recording gradients unless the group is differentiable) and, where the core has a step for a
-    whole list, `_update_group`.
+    Subclasses give `_start` (fill an empty state) and `_update` (one parameter, by tensor ops,
+    without recording gradients unless the group is differentiable). Where the core has a step for a
+    whole list, they name it, the states that it takes and its numbers.
     """
 
+    _core_step = None
     _group_defaults = {}  # options that older checkpoints lack
     _keeps_step = True
 
@@ -96,8 +105,20 @@ class SteppingOptimizer(Optimizer):
     step = Optimizer.profile_hook_step(step)
 
     def _update_group(self, group):
-        with torch.set_grad_enabled(group.get("differentiable", False)):
-            self._update_each(group)
+        if self._core_step is None or group["differentiable"]:
+            with torch.set_grad_enabled(group.get("differentiable", False)):
+                return self._update_each(group)
+        params, grads, states = self._lists(group, self._states(group))
+        if params:
+            self._core_step(params, grads, *states, *self._numbers(group))
+
+    def _states(self, group):
+        """Names of the states in the order of the core's step; None for one that is not kept."""
+        raise NotImplementedError
+
+    def _numbers(self, group):
+        """What the core's step takes after its lists."""
+        raise NotImplementedError
 
     def _update_each(self, group):
         for p in group["params"]:
@@ -136,21 +157,20 @@ class SteppingOptimizer(Optimizer):
 
     def _lists(self, group, names):
         """Parameters that have gradients, these, and the states by name, as lists."""
-        params, grads = [], []
-        states = [[] for _ in names]
+        params, grads, states = [], [], []
+        all_states = self.state
         for p in group["params"]:
             grad = p.grad
             if grad is None:
                 continue
-            state = self.state[p]
+            state = all_states[p]
             if not state:
                 self._check_grad(p, grad)
                 self._start(group, p, state)
             params.append(p)
             grads.append(grad)
-            for values, name in zip(states, names):
-                values.append(state[name])
-        return params, grads, states
+            states.append(state)
+        return params, grads, [[s[name] for s in states] if name else [] for name in names]
 
     def _start(self, group, p, state):
         raise NotImplementedError

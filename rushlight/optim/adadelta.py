@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._stepping import (
+    CHOICES,
     SteppingOptimizer,
     check_lr,
     check_options,
@@ -12,18 +13,12 @@ from ._stepping import (
     zeros_like,
 )
 
-_step = core_step("_adadelta_step")
-
 
 class Adadelta(SteppingOptimizer):
     """Adadelta (Zeiler, 2012): steps scaled by the size of earlier steps."""
 
-    _group_defaults = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
+    _core_step = core_step("_adadelta_step")
+    _group_defaults = CHOICES
 
     def __init__(
         self,
@@ -59,21 +54,17 @@ class Adadelta(SteppingOptimizer):
         state["square_avg"] = zeros_like(p)
         state["acc_delta"] = zeros_like(p)
 
-    def _update_group(self, group):
-        if _step is None or group["differentiable"]:
-            return super()._update_group(group)
-        params, grads, states = self._lists(group, ("square_avg", "acc_delta", "step"))
-        if params:
-            _step(
-                params,
-                grads,
-                *states,
-                number(group["lr"]),
-                group["rho"],
-                group["eps"],
-                group["weight_decay"],
-                group["maximize"],
-            )
+    def _states(self, group):
+        return "square_avg", "acc_delta", "step"
+
+    def _numbers(self, group):
+        return (
+            number(group["lr"]),
+            group["rho"],
+            group["eps"],
+            group["weight_decay"],
+            group["maximize"],
+        )
 
     def _update(self, group, p, grad, state):
         rho, eps = group["rho"], group["eps"]

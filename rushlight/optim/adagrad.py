@@ -14,12 +14,11 @@ from ._stepping import (
     step_tensor,
 )
 
-_step = core_step("_adagrad_step")
-
 
 class Adagrad(SteppingOptimizer):
     """Adaptive subgradients (Duchi et al., 2011): steps shrink as squared gradients add up."""
 
+    _core_step = core_step("_adagrad_step")
     _group_defaults = {
         "foreach": None,
         "maximize": False,
@@ -81,21 +80,17 @@ class Adagrad(SteppingOptimizer):
         state["step"] = step_tensor()
         state["sum"] = torch.full_like(p, initial, memory_format=torch.preserve_format)
 
-    def _update_group(self, group):
-        if _step is None or group["differentiable"]:
-            return super()._update_group(group)
-        params, grads, states = self._lists(group, ("sum", "step"))
-        if params:
-            _step(
-                params,
-                grads,
-                *states,
-                number(group["lr"]),
-                group["lr_decay"],
-                group["weight_decay"],
-                group["eps"],
-                group["maximize"],
-            )
+    def _states(self, group):
+        return "sum", "step"
+
+    def _numbers(self, group):
+        return (
+            number(group["lr"]),
+            group["lr_decay"],
+            group["weight_decay"],
+            group["eps"],
+            group["maximize"],
+        )
 
     def _update(self, group, p, grad, state):
         state["step"] += 1

@@ -15,8 +15,6 @@ from ._stepping import (
     zeros_like,
 )
 
-_step = core_step("_adam_step")
-
 
 def _check_tensor_betas(betas, foreach, capturable):
     for i in (0, 1):
@@ -38,6 +36,7 @@ class Adam(SteppingOptimizer):
     ``foreach``, ``fused`` and ``capturable`` are accepted and make no difference.
     """
 
+    _core_step = core_step("_adam_step")
     _group_defaults = {
         "amsgrad": False,
         "maximize": False,
@@ -87,43 +86,23 @@ class Adam(SteppingOptimizer):
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 
-    def _update_group(self, group):
-        if _step is None or group["differentiable"]:
-            return super()._update_group(group)
-        amsgrad = group["amsgrad"]
-        params, grads, exp_avgs, exp_avg_sqs, maxima, steps = [], [], [], [], [], []
-        all_state = self.state
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            state = all_state[p]
-            if not state:
-                self._check_grad(p, grad)
-                self._start(group, p, state)
-            params.append(p)
-            grads.append(grad)
-            exp_avgs.append(state["exp_avg"])
-            exp_avg_sqs.append(state["exp_avg_sq"])
-            if amsgrad:
-                maxima.append(state["max_exp_avg_sq"])
-            steps.append(state["step"])
-        if not params:
-            return None
+    def _states(self, group):
+        return (
+            "exp_avg",
+            "exp_avg_sq",
+            "max_exp_avg_sq" if group["amsgrad"] else None,
+            "step",
+        )
+
+    def _numbers(self, group):
         beta1, beta2 = group["betas"]
-        _step(
-            params,
-            grads,
-            exp_avgs,
-            exp_avg_sqs,
-            maxima,
-            steps,
+        return (
             number(group["lr"]),
             number(beta1),
             number(beta2),
             group["eps"],
             group["weight_decay"],
-            amsgrad,
+            group["amsgrad"],
             group["maximize"],
             group["decoupled_weight_decay"],
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import rushlight as torch
 
 from ._stepping import (
+    CHOICES,
     SteppingOptimizer,
     check_lr,
     check_options,
@@ -14,18 +15,12 @@ from ._stepping import (
     zeros_like,
 )
 
-_step = core_step("_adamax_step")
-
 
 class Adamax(SteppingOptimizer):
     """Adam by the infinity norm (Kingma and Ba, 2015, section 7.1)."""
 
-    _group_defaults = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
+    _core_step = core_step("_adamax_step")
+    _group_defaults = CHOICES
 
     def __init__(
         self,
@@ -59,23 +54,17 @@ class Adamax(SteppingOptimizer):
         state["exp_avg"] = zeros_like(p)
         state["exp_inf"] = zeros_like(p)
 
-    def _update_group(self, group):
-        if _step is None or group["differentiable"]:
-            return super()._update_group(group)
-        params, grads, states = self._lists(group, ("exp_avg", "exp_inf", "step"))
-        beta1, beta2 = group["betas"]
-        if params:
-            _step(
-                params,
-                grads,
-                *states,
-                number(group["lr"]),
-                beta1,
-                beta2,
-                group["eps"],
-                group["weight_decay"],
-                group["maximize"],
-            )
+    def _states(self, group):
+        return "exp_avg", "exp_inf", "step"
+
+    def _numbers(self, group):
+        return (
+            number(group["lr"]),
+            *group["betas"],
+            group["eps"],
+            group["weight_decay"],
+            group["maximize"],
+        )
 
     def _update(self, group, p, grad, state):
         beta1, beta2 = group["betas"]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from ._stepping import SteppingOptimizer, check_lr, check_options, number, step_tensor, zeros_like
+from ._stepping import (
+    CHOICES,
+    SteppingOptimizer,
+    check_lr,
+    check_options,
+    number,
+    step_tensor,
+    zeros_like,
+)
 
 
 class ASGD(SteppingOptimizer):
     """Averaged stochastic gradient descent (Polyak and Juditsky, 1992); ``ax`` is the average."""
 
-    _group_defaults = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
+    _group_defaults = CHOICES
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._stepping import (
+    CHOICES,
     SteppingOptimizer,
     check_lr,
     check_options,
@@ -12,19 +13,12 @@ from ._stepping import (
     zeros_like,
 )
 
-_step = core_step("_nadam_step")
-
 
 class NAdam(SteppingOptimizer):
     """Adam with Nesterov momentum (Dozat, 2016); the momentum itself follows a schedule."""
 
-    _group_defaults = {
-        "maximize": False,
-        "foreach": None,
-        "capturable": False,
-        "differentiable": False,
-        "decoupled_weight_decay": False,
-    }
+    _core_step = core_step("_nadam_step")
+    _group_defaults = {**CHOICES, "decoupled_weight_decay": False}
 
     def __init__(
         self,
@@ -65,25 +59,19 @@ class NAdam(SteppingOptimizer):
         state["exp_avg"] = zeros_like(p)
         state["exp_avg_sq"] = zeros_like(p)
 
-    def _update_group(self, group):
-        if _step is None or group["differentiable"]:
-            return super()._update_group(group)
-        params, grads, states = self._lists(group, ("exp_avg", "exp_avg_sq", "mu_product", "step"))
-        beta1, beta2 = group["betas"]
-        if params:
-            _step(
-                params,
-                grads,
-                *states,
-                number(group["lr"]),
-                beta1,
-                beta2,
-                group["eps"],
-                group["weight_decay"],
-                group["momentum_decay"],
-                group["maximize"],
-                group["decoupled_weight_decay"],
-            )
+    def _states(self, group):
+        return "exp_avg", "exp_avg_sq", "mu_product", "step"
+
+    def _numbers(self, group):
+        return (
+            number(group["lr"]),
+            *group["betas"],
+            group["eps"],
+            group["weight_decay"],
+            group["momentum_decay"],
+            group["maximize"],
+            group["decoupled_weight_decay"],
+        )
 
     def _update(self, group, p, grad, state):
         lr, decay = number(group["lr"]), group["momentum_decay"]

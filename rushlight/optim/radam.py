@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._stepping import (
+    CHOICES,
     SteppingOptimizer,
     check_lr,
     check_options,
@@ -12,19 +13,12 @@ from ._stepping import (
     zeros_like,
 )
 
-_step = core_step("_radam_step")
-
 
 class RAdam(SteppingOptimizer):
     """Rectified Adam (Liu et al., 2020): plain momentum until the variance can be trusted."""
 
-    _group_defaults = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "decoupled_weight_decay": False,
-        "capturable": False,
-    }
+    _core_step = core_step("_radam_step")
+    _group_defaults = {**CHOICES, "decoupled_weight_decay": False}
 
     def __init__(
         self,
@@ -60,24 +54,18 @@ class RAdam(SteppingOptimizer):
         state["exp_avg"] = zeros_like(p)
         state["exp_avg_sq"] = zeros_like(p)
 
-    def _update_group(self, group):
-        if _step is None or group["differentiable"]:
-            return super()._update_group(group)
-        params, grads, states = self._lists(group, ("exp_avg", "exp_avg_sq", "step"))
-        beta1, beta2 = group["betas"]
-        if params:
-            _step(
-                params,
-                grads,
-                *states,
-                number(group["lr"]),
-                beta1,
-                beta2,
-                group["eps"],
-                group["weight_decay"],
-                group["maximize"],
-                group["decoupled_weight_decay"],
-            )
+    def _states(self, group):
+        return "exp_avg", "exp_avg_sq", "step"
+
+    def _numbers(self, group):
+        return (
+            number(group["lr"]),
+            *group["betas"],
+            group["eps"],
+            group["weight_decay"],
+            group["maximize"],
+            group["decoupled_weight_decay"],
+        )
 
     def _update(self, group, p, grad, state):
         lr = number(group["lr"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._stepping import (
+    CHOICES,
     SteppingOptimizer,
     check_lr,
     check_options,
@@ -12,20 +13,12 @@ from ._stepping import (
     zeros_like,
 )
 
-_step = core_step("_rmsprop_step")
-
 
 class RMSprop(SteppingOptimizer):
     """Gradients over a running root mean square (Hinton's lecture 6e, 2012)."""
 
-    _group_defaults = {
-        "momentum": 0,
-        "centered": False,
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
+    _core_step = core_step("_rmsprop_step")
+    _group_defaults = {"momentum": 0, "centered": False, **CHOICES}
 
     def __init__(
         self,
@@ -70,32 +63,24 @@ class RMSprop(SteppingOptimizer):
         if group["centered"]:
             state["grad_avg"] = zeros_like(p)
 
-    def _update_group(self, group):
-        if _step is None or group["differentiable"]:
-            return super()._update_group(group)
-        names = ["square_avg", "step"]
-        if group["centered"]:
-            names.append("grad_avg")
-        if group["momentum"] > 0:
-            names.append("momentum_buffer")
-        params, grads, states = self._lists(group, names)
-        lists = dict(zip(names, states))
-        if params:
-            _step(
-                params,
-                grads,
-                lists["square_avg"],
-                lists.get("grad_avg", ()),
-                lists.get("momentum_buffer", ()),
-                lists["step"],
-                number(group["lr"]),
-                group["alpha"],
-                group["eps"],
-                group["weight_decay"],
-                group["momentum"],
-                group["centered"],
-                group["maximize"],
-            )
+    def _states(self, group):
+        return (
+            "square_avg",
+            "grad_avg" if group["centered"] else None,
+            "momentum_buffer" if group["momentum"] > 0 else None,
+            "step",
+        )
+
+    def _numbers(self, group):
+        return (
+            number(group["lr"]),
+            group["alpha"],
+            group["eps"],
+            group["weight_decay"],
+            group["momentum"],
+            group["centered"],
+            group["maximize"],
+        )
 
     def _update(self, group, p, grad, state):
         alpha, lr = group["alpha"], number(group["lr"])

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import rushlight as torch
 
-from ._stepping import SteppingOptimizer, check_lr, number, step_tensor, zeros_like
+from ._stepping import CHOICES, SteppingOptimizer, check_lr, number, step_tensor, zeros_like
 
 
 class Rprop(SteppingOptimizer):
     """Resilient backpropagation (Riedmiller and Braun, 1993): only gradients' signs count."""
 
-    _group_defaults = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
+    _group_defaults = CHOICES
 
     def __init__(
         self,

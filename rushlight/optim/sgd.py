@@ -9,9 +9,8 @@ from ._stepping import (
     check_options,
     core_step,
     number,
+    zeros_like,
 )
-
-_step = core_step("_sgd_step")
 
 
 class SGD(SteppingOptimizer):
@@ -21,6 +20,7 @@ class SGD(SteppingOptimizer):
     place of the learning rate). ``foreach`` and ``fused`` are accepted and make no difference.
     """
 
+    _core_step = core_step("_sgd_step")
     _group_defaults = {
         "nesterov": False,
         "maximize": False,
@@ -65,7 +65,7 @@ class SGD(SteppingOptimizer):
         check_fused(fused, foreach, differentiable)
 
     def _update_group(self, group):
-        if _step is None or group["differentiable"]:
+        if group["differentiable"]:
             return super()._update_group(group)
         params, grads, buffers = [], [], []
         state = self.state if group["momentum"] != 0 else None
@@ -88,7 +88,7 @@ class SGD(SteppingOptimizer):
         self._call(group, params, grads, buffers, False)
 
     def _call(self, group, params, grads, buffers, first):
-        _step(
+        self._core_step(
             params,
             grads,
             buffers,
@@ -103,8 +103,6 @@ class SGD(SteppingOptimizer):
 
     def _first_step(self, group, params, grads, buffers):
         """Parameters that have no buffer yet, apart from those that have."""
-        from ._stepping import zeros_like
-
         missing = [i for i, buffer in enumerate(buffers) if buffer is None]
         for i in missing:
             buffers[i] = self.state[params[i]]["momentum_buffer"] = zeros_like(params[i])

@@ -1,7 +1,6 @@
 """Optimizers against what PyTorch recorded: steps, state, checkpoints, hooks and errors."""
 
 import copy
-import importlib
 import json
 import lzma
 import pickle
@@ -200,12 +199,6 @@ def test_tensor_lr_is_read_at_each_step():
     lr.fill_(0.25)
     optimizer.step()
     assert params[0].tolist() == [pytest.approx(v - 0.75) for v in before]
-
-
-@pytest.mark.parametrize("name", ["sgd", "adam", "nadam", "radam", "adamax", "adagrad", "adadelta"])
-def test_steps_run_in_the_core(name):
-    module = importlib.import_module(f"rushlight.optim.{name}")
-    assert module._step is not None
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex64"])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import rushlight as torch
-from rushlight._core_ops import core_op
+from rushlight import _C
 
-_total_norm = core_op("_total_norm")
-_scale_list_ = core_op("_scale_list_")
+_total_norm = _C._ops_table["_total_norm"]
+_scale_list_ = _C._ops_table["_scale_list_"]
 
 
 def _tensors(tensors):
@@ -20,7 +20,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     if not tensors:
         return torch.tensor(0.0)
     first = tensors[0].device
-    if norm_type == 2.0 and _total_norm is not None and not torch.is_grad_enabled():
+    if norm_type == 2.0 and not torch.is_grad_enabled():
         total = _total_norm(tensors)
     else:
         norms = [torch.linalg.vector_norm(t, norm_type).to(first) for t in tensors]
@@ -43,11 +43,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     # Clamped rather than tested: no value is read back.
     coefficient = torch.clamp(max_norm / (total_norm + 1e-6), max=1.0)
     with torch.no_grad():
-        if _scale_list_ is not None:
-            _scale_list_(grads, coefficient)
-            return
-        for grad in grads:
-            grad.mul_(coefficient.to(grad.device))
+        _scale_list_(grads, coefficient)
 
 
 def clip_grad_norm_(
