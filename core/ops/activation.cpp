@@ -40,6 +40,7 @@ const auto threshold = define<Tensor(Tensor, Scalar, Scalar)>(
     >>> torch.threshold(torch.tensor([-1., 2.]), 0, 5)
     tensor([5., 2.])
   )")
+  .out({.dtype = OutDType::Exact, .inplace_internal = true})
   .forms(Function | Inplace | Out)
   .pointwise(kernels::threshold, Promote::None)
   .grad("self", "grad, self, threshold",
@@ -297,8 +298,8 @@ const auto log_sigmoid = define<Tensor(Tensor)>("log_sigmoid(Tensor self) -> Ten
     >>> torch.nn.functional.logsigmoid(torch.tensor([0., 2.]))
     tensor([-0.6931, -0.1269])
   )")
+  .out({.dtype = OutDType::Exact, .quiet = true, .text = "expected scalar type %W but found %G"})
   .forms(NN | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self) {
     check(self.is_floating() || self.is_meta(), ErrorKind::NotImplemented, "\"log_sigmoid_cpu\" not "
           "implemented for '", type_name_of(self.dtype()), "'");

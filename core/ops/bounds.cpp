@@ -143,8 +143,9 @@ const Op<Tensor(Tensor, Bound, Bound)> clamp = define<Tensor(Tensor, Bound, Boun
   )")
   .alias("clip")
   .node("ClampBackward1")
+  .out({.dtype = OutDType::Exact,
+        .inplace_text = "result type %W can't be cast to the desired output type %g"})
   .forms(kAllForms)
-  .exact_out()
   .choose([](const Tensor& self, const Bound& min, const Bound& max) {
     return bounds(self, min, max);
   }, true)
@@ -163,8 +164,8 @@ const auto clamp_tensor = define<Tensor(Tensor, Tensor, Tensor)>(
   )")
   .alias("clip")
   .node("ClampBackward0")
+  .out({.inplace_text = "result type %W can't be cast to the desired output type %g"})
   .forms(kAllForms)
-  .exact_out()
   .choose([](const Tensor& self, const Tensor& min, const Tensor& max) {
     return bounds(self, min, max);
   })
@@ -191,8 +192,9 @@ const Op<Tensor(Tensor, Scalar)> clamp_min = define<Tensor(Tensor, Scalar)>(
     >>> torch.clamp_min(torch.tensor([-2., 3.]), 0)
     tensor([0., 3.])
   )")
+  .out({.dtype = OutDType::Exact,
+        .inplace_text = "result type %W can't be cast to the desired output type %g"})
   .forms(kAllForms)
-  .exact_out()
   .choose([](const Tensor& self, const Scalar& min) { return bounds(self, Bound(min), Bound()); },
           true)
   .grad("self", "grad, self, min",
@@ -209,8 +211,8 @@ const auto clamp_min_tensor = define<Tensor(Tensor, Tensor)>(
     tensor([0., 4.])
   )")
   .node("ClampMinBackward1")
+  .out({.inplace_text = "result type %W can't be cast to the desired output type %g"})
   .forms(kAllForms)
-  .exact_out()
   .pointwise(kernels::maximum)
   .grad("self", "grad, self, min",
         [](const Tensor& grad, const Tensor& self, const Tensor& min) {
@@ -229,8 +231,9 @@ const Op<Tensor(Tensor, Scalar)> clamp_max = define<Tensor(Tensor, Scalar)>(
     >>> torch.clamp_max(torch.tensor([-2., 3.]), 0)
     tensor([-2.,  0.])
   )")
+  .out({.dtype = OutDType::Exact,
+        .inplace_text = "result type %W can't be cast to the desired output type %g"})
   .forms(kAllForms)
-  .exact_out()
   .choose([](const Tensor& self, const Scalar& max) { return bounds(self, Bound(), Bound(max)); },
           true)
   .grad("self", "grad, self, max",
@@ -247,8 +250,8 @@ const auto clamp_max_tensor = define<Tensor(Tensor, Tensor)>(
     tensor([-2.,  3.])
   )")
   .node("ClampMaxBackward1")
+  .out({.inplace_text = "result type %W can't be cast to the desired output type %g"})
   .forms(kAllForms)
-  .exact_out()
   .pointwise(kernels::minimum)
   .grad("self", "grad, self, max",
         [](const Tensor& grad, const Tensor& self, const Tensor& max) {
@@ -270,6 +273,8 @@ const auto heaviside = define<Tensor(Tensor, Tensor)>(
     tensor([0.0000, 0.5000, 1.0000])
   )")
   .node("torch::autograd::NotImplemented")
+  .out({.dtype = OutDType::Exact,
+        .text = "heaviside is not yet implemented for tensors with different dtypes."})
   .forms(kAllForms)
   .choose([](const Tensor& self, const Tensor& values) {
     check(!self.is_complex() && !values.is_complex(),

@@ -178,6 +178,8 @@ const Op<Tensor(Tensor, std::optional<double>, std::optional<double>, std::optio
     >>> torch.nan_to_num(torch.tensor([float("nan"), 1.]), nan=2.)
     tensor([2., 1.])
   )")
+  .out({.dtype = OutDType::Exact,
+        .text = "nan_to_num: dtype of out: %G should be same as input: %W"})
   .forms(kAllForms)
   .choose([](const Tensor& self, const std::optional<double>& nan,
              const std::optional<double>& posinf, const std::optional<double>& neginf) {
@@ -221,8 +223,9 @@ const Op<Tensor(Tensor, Tensor, Tensor)> where = define<Tensor(Tensor, Tensor, T
     >>> torch.where(torch.tensor([True, False]), torch.tensor([1., 2.]), 0)
     tensor([1., 0.])
   )")
+  .out({.dtype = OutDType::Exact, .tensors_only = true,
+        .text = "Expected out type to be %W but got %G"})
   .forms(Function | Out)
-  .exact_out()
   .pointwise(kernels::where)
   .infer([](Infer&, const Tensor& condition, const Tensor&, const Tensor&) {
     check_condition(condition);

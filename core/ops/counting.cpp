@@ -407,6 +407,9 @@ const auto histc = define<Tensor(Tensor, int64_t, Scalar, Scalar)>(
     >>> torch.histc(torch.tensor([0., 1., 1., 4.]), 2, 0, 4)
     tensor([3., 1.])
   )")
+  .out({.dtype = OutDType::Exact, .internal = true,
+        .text = "torch.histogram: input tensor and hist tensor should have the same "
+                "dtype, but got input %w and hist %g"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, int64_t bins, const Scalar&, const Scalar&) {
     check_bins(bins);
@@ -459,6 +462,9 @@ using Numbers = std::optional<Span<Scalar>>;
 const auto histogram_edges = define<Pair(Tensor, Tensor, Tensor, bool)>(
     "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False)"
     " -> (Tensor hist, Tensor bin_edges)")
+  .out({.dtype = OutDType::Exact,
+        .text = "torch.histogram: input tensor and hist tensor should have the same "
+                "dtype, but got input %w and hist %g"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, const Tensor& bins, const Tensor& weight, bool) {
     check(bins.dim() == 1, "torch.histogramdd: bins tensor should have one dimension, but got ",
@@ -486,6 +492,9 @@ const auto histogram = define<Pair(Tensor, int64_t, Numbers, Tensor, bool)>(
     >>> torch.histogram(torch.tensor([0., 1., 1., 4.]), 2, range=(0., 4.)).hist
     tensor([3., 1.])
   )")
+  .out({.dtype = OutDType::Exact,
+        .text = "torch.histogram: input tensor and hist tensor should have the same "
+                "dtype, but got input %w and hist %g"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, int64_t bins, Numbers, const Tensor& weight, bool) {
     check_bins(bins);

@@ -59,6 +59,7 @@ const auto zeros_op = define<Tensor(Ints, MaybeDType, MaybeDevice)>(
     >>> torch.zeros(2)
     tensor([0., 0.])
   )")
+  .out({.internal = true, .quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, Ints size, MaybeDType dtype, MaybeDevice device) {
     infer_sizes(r, size, dtype.value_or(default_dtype()), device);
@@ -73,6 +74,7 @@ const auto ones_op = define<Tensor(Ints, MaybeDType, MaybeDevice)>(
     >>> torch.ones(2)
     tensor([1., 1.])
   )")
+  .out({.internal = true, .quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, Ints size, MaybeDType dtype, MaybeDevice device) {
     infer_sizes(r, size, dtype.value_or(default_dtype()), device);
@@ -87,6 +89,7 @@ const auto full_op = define<Tensor(Ints, Scalar, MaybeDType, MaybeDevice)>(
     >>> torch.full((2,), 7)
     tensor([7, 7])
   )")
+  .out({.internal = true, .quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, Ints size, const Scalar& value, MaybeDType dtype, MaybeDevice device) {
     const DType t = value.is_float() ? default_dtype()

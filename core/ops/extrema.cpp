@@ -237,6 +237,10 @@ const auto max = define<Tensor(Tensor)>("max(Tensor self) -> Tensor")
     tensor(3.)
   )")
   .node("MaxBackward1")
+  .out({.text = "Expected canCast( typeMetaToScalarType(self.dtype()), "
+                "typeMetaToScalarType(out.dtype())) to be true, but got false.  "
+                "(Could this error message be improved?  If so, please report an "
+                "enhancement request to PyTorch.)"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self) { infer_all(r, "max", self); })
   .kernel([](Tensor& result, const Tensor& self) {
@@ -266,6 +270,7 @@ const Op<Pair(Tensor, int64_t, bool)> max_dim = define<Pair(Tensor, int64_t, boo
 
 const auto max_other = define<Tensor(Tensor, Tensor)>(
     "max.other(Tensor self, Tensor other) -> Tensor")
+  .out({.inputs = true})
   .forms(Function | Method | Out)
   .composite([](const Tensor& self, const Tensor& other) { return Tensor(maximum(self, other)); });
 
@@ -278,6 +283,10 @@ const auto min = define<Tensor(Tensor)>("min(Tensor self) -> Tensor")
     tensor(1.)
   )")
   .node("MinBackward1")
+  .out({.text = "Expected canCast( typeMetaToScalarType(self.dtype()), "
+                "typeMetaToScalarType(out.dtype())) to be true, but got false.  "
+                "(Could this error message be improved?  If so, please report an "
+                "enhancement request to PyTorch.)"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self) { infer_all(r, "min", self); })
   .kernel([](Tensor& result, const Tensor& self) {
@@ -307,6 +316,7 @@ const Op<Pair(Tensor, int64_t, bool)> min_dim = define<Pair(Tensor, int64_t, boo
 
 const auto min_other = define<Tensor(Tensor, Tensor)>(
     "min.other(Tensor self, Tensor other) -> Tensor")
+  .out({.inputs = true})
   .forms(Function | Method | Out)
   .composite([](const Tensor& self, const Tensor& other) { return Tensor(minimum(self, other)); });
 
@@ -318,6 +328,9 @@ const Op<Tensor(Tensor, Ints, bool)> amax = define<Tensor(Tensor, Ints, bool)>(
     >>> torch.amax(torch.tensor([[1., 3.], [2., 0.]]), 1)
     tensor([3., 2.])
   )")
+  .out({.dtype = OutDType::Exact, .internal = true,
+        .text = "Expected the dtype for input and out to match, but got %W for "
+                "input's dtype and %G for out's dtype."})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, Ints dim, bool keepdim) {
     infer_values(r, "amax", self, dim, keepdim);
@@ -338,6 +351,9 @@ const Op<Tensor(Tensor, Ints, bool)> amin = define<Tensor(Tensor, Ints, bool)>(
     >>> torch.amin(torch.tensor([[1., 3.], [2., 0.]]), 1)
     tensor([1., 0.])
   )")
+  .out({.dtype = OutDType::Exact, .internal = true,
+        .text = "Expected the dtype for input and out to match, but got %W for "
+                "input's dtype and %G for out's dtype."})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, Ints dim, bool keepdim) {
     infer_values(r, "amin", self, dim, keepdim);
@@ -417,8 +433,8 @@ const Op<Tensor(Tensor, MaybeInt, bool)> argmax = define<Tensor(Tensor, MaybeInt
     >>> torch.argmax(torch.tensor([[1., 3.], [2., 0.]]), 1)
     tensor([1, 0])
   )")
+  .out({.dtype = OutDType::Exact, .internal = true})
   .forms(Function | Method | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self, MaybeInt dim, bool keepdim) {
     infer_places(r, "argmax", self, dim, keepdim);
   })
@@ -434,8 +450,8 @@ const Op<Tensor(Tensor, MaybeInt, bool)> argmin = define<Tensor(Tensor, MaybeInt
     >>> torch.argmin(torch.tensor([[1., 3.], [2., 0.]]), 1)
     tensor([0, 1])
   )")
+  .out({.dtype = OutDType::Exact, .internal = true})
   .forms(Function | Method | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self, MaybeInt dim, bool keepdim) {
     infer_places(r, "argmin", self, dim, keepdim);
   })

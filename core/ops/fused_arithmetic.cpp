@@ -200,6 +200,8 @@ const auto ldexp = define<Tensor(Tensor, Tensor)>("ldexp(Tensor self, Tensor oth
     >>> torch.ldexp(torch.tensor([1., 3.]), torch.tensor([2, 1]))
     tensor([4., 6.])
   )")
+  .out({.inputs = true, .text = "ldexp can't be cast to the desired output type %G",
+        .inplace_text = "ldexp can't be cast to the desired output type %G"})
   .forms(kAllForms)
   .produce([](const Tensor& self, const Tensor& other) {
     NoGrad quiet;

@@ -300,8 +300,9 @@ const Op<Tensor(Tensor, int64_t, Tensor)> index_select = define<Tensor(Tensor, i
     tensor([[2, 2],
             [4, 4]])
   )")
+  .out({.dtype = OutDType::Exact, .inputs = true, .same = true,
+        .text = "index_select(): self and result must have the same scalar type"})
   .forms(Function | Method | Out)
-  .exact_out()
   .linear()
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index) {
     const int64_t d = wrap_dim(dim, self.dim());
@@ -360,8 +361,10 @@ const auto take = define<Tensor(Tensor, Tensor)>("take(Tensor self, Tensor index
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, -1]))
     tensor([1, 4])
   )")
+  .out({.dtype = OutDType::Exact,
+        .text = "take(): self and out expected to have the same dtype, but got "
+                "self.dtype = %W and out.dtype = %G"})
   .forms(Function | Method | Out)
-  .exact_out()
   .linear()
   .infer([](Infer& r, const Tensor& self, const Tensor& index) {
     check(index.dtype() == DType::Int64, "take(): Expected a long tensor for index, but got ",
@@ -469,8 +472,10 @@ const Op<Tensor(Tensor)> nonzero = define<Tensor(Tensor)>("nonzero(Tensor self) 
     tensor([[1],
             [3]])
   )")
+  .out({.dtype = OutDType::Exact,
+        .text = "nonzero: Expected out tensor to have scalar type %W but got scalar "
+                "type%G"})
   .forms(Function | Method | Out)
-  .exact_out()
   .produce([](const Tensor& self) {
     check(!self.is_meta(), ErrorKind::NotImplemented, "The register_meta function for torch.nonzero() "
           "raises unimplemented by default, as a correct data-independent implementation does not "
@@ -496,8 +501,10 @@ const auto nonzero_static = define<Tensor(Tensor, int64_t, int64_t)>(
     tensor([[ 1],
             [-1]])
   )")
+  .out({.dtype = OutDType::Exact,
+        .text = "nonzero_static: Expected out tensor to have scalar type %W but got "
+                "scalar type%G"})
   .forms(Function | Method | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self, int64_t size, int64_t) {
     check(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
     if (self.is_meta()) r.result({size, self.dim()}, {1, size}, DType::Int64, self.device());

@@ -60,6 +60,9 @@ const Op<Tensor(TensorList, int64_t)> cat = define<Tensor(TensorList, int64_t)>(
     tensor([0., 0., 1.])
   )")
   .alias("concat").alias("concatenate")
+  .out({.inputs = true, .same = true,
+        .text = "torch.cat(): input types can't be cast to the desired output type %G",
+        .kind = ErrorKind::Type})
   .forms(Function | Out)
   .autocast(Autocast::Promote)
   .infer([](Infer& r, TensorList tensors, int64_t dim) {
@@ -136,6 +139,8 @@ const Op<Tensor(TensorList, int64_t)> stack = define<Tensor(TensorList, int64_t)
     tensor([[0., 0.],
             [1., 1.]])
   )")
+  .out({.text = "torch.cat(): input types can't be cast to the desired output type %G",
+        .kind = ErrorKind::Type})
   .forms(Function | Out)
   .autocast(Autocast::Promote)
   .infer([](Infer& r, TensorList tensors, int64_t dim) {
@@ -187,6 +192,8 @@ const auto hstack = define<Tensor(TensorList)>("hstack(Tensor[] tensors) -> Tens
     >>> torch.hstack([torch.zeros(1), torch.ones(2)])
     tensor([0., 1., 1.])
   )")
+  .out({.text = "torch.cat(): input types can't be cast to the desired output type %G",
+        .kind = ErrorKind::Type})
   .forms(Function | Out)
   .composite([](TensorList tensors) {
     const Tensors wide = widened(tensors, "hstack", [](const Tensor& t) { return Tensor(atleast_1d(t)); });
@@ -202,6 +209,8 @@ const auto vstack = define<Tensor(TensorList)>("vstack(Tensor[] tensors) -> Tens
             [1., 1.]])
   )")
   .alias("row_stack")
+  .out({.text = "torch.cat(): input types can't be cast to the desired output type %G",
+        .kind = ErrorKind::Type})
   .forms(Function | Out)
   .composite([](TensorList tensors) {
     return Tensor(cat(widened(tensors, "vstack", [](const Tensor& t) { return Tensor(atleast_2d(t)); }), 0));
@@ -214,6 +223,8 @@ const auto dstack = define<Tensor(TensorList)>("dstack(Tensor[] tensors) -> Tens
     >>> torch.dstack([torch.zeros(2), torch.ones(2)]).shape
     torch.Size([1, 2, 2])
   )")
+  .out({.text = "torch.cat(): input types can't be cast to the desired output type %G",
+        .kind = ErrorKind::Type})
   .forms(Function | Out)
   .composite([](TensorList tensors) {
     return Tensor(cat(widened(tensors, "dstack", [](const Tensor& t) { return Tensor(atleast_3d(t)); }), 2));
@@ -227,6 +238,8 @@ const auto column_stack = define<Tensor(TensorList)>("column_stack(Tensor[] tens
     tensor([[0., 1.],
             [0., 1.]])
   )")
+  .out({.text = "torch.cat(): input types can't be cast to the desired output type %G",
+        .kind = ErrorKind::Type})
   .forms(Function | Out)
   .composite([](TensorList tensors) {
     const Tensors wide = widened(tensors, "column_stack", [](const Tensor& t) {

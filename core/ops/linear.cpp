@@ -177,6 +177,9 @@ const auto inner = define<Tensor(Tensor, Tensor)>("inner(Tensor self, Tensor oth
     >>> torch.inner(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
     tensor(11.)
   )")
+  .out({.dtype = OutDType::Exact,
+        .text = "tensordot: Expected the output tensor to have dtype %W, but got an "
+                "output tensor with dtype %G"})
   .forms(Function | Method | Out)
   .composite([](const Tensor& self, const Tensor& other) -> Tensor {
     if (self.dim() == 0 || other.dim() == 0) return self * other;
@@ -408,6 +411,7 @@ const Op<Tensor(Tensor, Tensor, Tensor)> linear = define<Tensor(Tensor, Tensor, 
     >>> torch.nn.functional.linear(torch.ones(1, 2), torch.ones(3, 2), torch.zeros(3))
     tensor([[2., 2., 2.]])
   )")
+  .out({.dtype = OutDType::Exact, .internal = true})
   .forms(NN | Out)
   .exact_out()
   .autocast(Autocast::Lower)

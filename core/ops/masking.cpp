@@ -62,6 +62,7 @@ const Op<Tensor(Tensor, Tensor, Scalar)> masked_fill = define<Tensor(Tensor, Ten
     >>> torch.tensor([1., 2.]).masked_fill(torch.tensor([True, False]), 0)
     tensor([0., 2.])
   )")
+  .out({.inplace_internal = true})
   .forms(Function | Method | Inplace)
   .node("MaskedFillBackward0")
   .infer([](Infer& r, const Tensor& self, const Tensor& mask, const Scalar& value) {
@@ -79,6 +80,7 @@ const Op<Tensor(Tensor, Tensor, Scalar)> masked_fill = define<Tensor(Tensor, Ten
 
 const auto masked_fill_tensor = define<Tensor(Tensor, Tensor, Tensor)>(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor")
+  .out({.inplace_internal = true})
   .forms(Function | Method | Inplace)
   .node("MaskedFillBackward1")
   .infer([](Infer& r, const Tensor& self, const Tensor& mask, const Tensor& value) {
@@ -107,8 +109,9 @@ const Op<Tensor(Tensor, Tensor)> masked_select = define<Tensor(Tensor, Tensor)>(
     >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
     tensor([1, 3])
   )")
+  .out({.dtype = OutDType::Exact,
+        .text = "masked_select(): self and result must have the same scalar type"})
   .forms(Function | Method | Out)
-  .exact_out()
   .linear()
   .produce([](const Tensor& self, const Tensor& mask) {
     NoGrad quiet;

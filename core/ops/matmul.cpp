@@ -210,9 +210,9 @@ const Op<Tensor(Tensor, Tensor)> bmm = define<Tensor(Tensor, Tensor)>(
     >>> torch.bmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1)).flatten()
     tensor([3., 3.])
   )")
+  .out({.dtype = OutDType::Exact, .internal = true})
   .forms(Function | Method | Out)
   .autocast(Autocast::Lower)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self, const Tensor& mat2) {
     bmm_checks(self, mat2);
     same_scalar_type(self, mat2);
@@ -241,8 +241,9 @@ const Op<Tensor(Tensor, Tensor)> mv = define<Tensor(Tensor, Tensor)>(
     >>> torch.mv(torch.ones(2, 3), torch.ones(3))
     tensor([3., 3.])
   )")
+  .out({.dtype = OutDType::Exact, .internal = true,
+        .text = "addmv input tensors must have the same dtype, but got %G, %W, and %W"})
   .forms(Function | Method | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self, const Tensor& vec) {
     check(self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got 1, ",
           self.dim(), ", ", vec.dim());
@@ -276,8 +277,8 @@ const Op<Tensor(Tensor, Tensor)> dot = define<Tensor(Tensor, Tensor)>(
     >>> torch.dot(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
     tensor(11.)
   )")
+  .out({.dtype = OutDType::Exact, .text = "result dtype %G does not match input dtype %W"})
   .forms(Function | Method | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self, const Tensor& other) {
     dot_checks(self, other);
     same_device(self, other);
@@ -305,8 +306,8 @@ const Op<Tensor(Tensor, Tensor)> vdot = define<Tensor(Tensor, Tensor)>(
     >>> torch.vdot(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
     tensor(11.)
   )")
+  .out({.dtype = OutDType::Exact, .text = "result dtype %G does not match input dtype %W"})
   .forms(Function | Method | Out)
-  .exact_out()
   .accepts_conj()
   .infer([](Infer& r, const Tensor& self, const Tensor& other) {
     dot_checks(self, other);
@@ -336,9 +337,9 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> addmm =
     >>> torch.addmm(torch.ones(2), torch.ones(1, 3), torch.ones(3, 2))
     tensor([[4., 4.]])
   )")
+  .out({.dtype = OutDType::Exact, .inputs = true, .structured = true})
   .forms(Function | Method | Inplace | Out)
   .autocast(Autocast::Lower)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar&,
             const Scalar&) {
     addmm_checks(self, mat1, mat2);
@@ -378,8 +379,8 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> addmv =
     >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
     tensor([4., 4.])
   )")
+  .out({.dtype = OutDType::Exact, .inputs = true, .structured = true, .inplace_internal = true})
   .forms(Function | Method | Inplace | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar&,
             const Scalar&) {
     check(mat.dim() == 2 && vec.dim() == 1 && self.dim() <= 1,
@@ -423,9 +424,9 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> baddbmm =
     >>> torch.baddbmm(torch.ones(1), torch.ones(2, 1, 3), torch.ones(2, 3, 1)).flatten()
     tensor([4., 4.])
   )")
+  .out({.dtype = OutDType::Exact, .inputs = true, .structured = true, .inplace_internal = true})
   .forms(Function | Method | Inplace | Out)
   .autocast(Autocast::Lower)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self, const Tensor& batch1, const Tensor& batch2,
             const Scalar&, const Scalar&) {
     if (batch1.dim() == 3 && batch2.dim() == 3)
@@ -470,9 +471,10 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> addbmm =
     >>> torch.addbmm(torch.ones(1, 1), torch.ones(2, 1, 3), torch.ones(2, 3, 1))
     tensor([[7.]])
   )")
+  .out({.dtype = OutDType::Exact, .inputs = true, .quiet = true,
+        .text = "self and mat2 must have the same dtype, but got %G and %W"})
   .forms(Function | Method | Inplace | Out)
   .autocast(Autocast::Lower)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self, const Tensor& batch1, const Tensor& batch2,
             const Scalar&, const Scalar&) {
     wrap_dim(2, batch2.dim());
@@ -551,6 +553,7 @@ const auto addr = define<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)>(
     >>> torch.addr(torch.zeros(1, 2), torch.ones(1), torch.tensor([3., 4.]))
     tensor([[3., 4.]])
   )")
+  .out({.inputs = true})
   .forms(Function | Method | Inplace | Out)
   .infer([](Infer& r, const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar&,
             const Scalar&) {

@@ -322,6 +322,7 @@ const Op<Tensor(Tensor, int64_t)> tril = define<Tensor(Tensor, int64_t)>(
     tensor([[1, 0],
             [3, 4]])
   )")
+  .out({.dtype = OutDType::Exact, .internal = true, .inplace_internal = true})
   .forms(Function | Method | Inplace | Out)
   .linear()
   .edits()
@@ -341,6 +342,7 @@ const Op<Tensor(Tensor, int64_t)> triu = define<Tensor(Tensor, int64_t)>(
     tensor([[1, 2],
             [0, 4]])
   )")
+  .out({.dtype = OutDType::Exact, .internal = true, .inplace_internal = true})
   .forms(Function | Method | Inplace | Out)
   .linear()
   .edits()

@@ -132,8 +132,8 @@ const Op<Tensor(Tensor, Scalar, MaybeDims, bool, MaybeDType)> vector_norm =
     >>> torch.linalg.vector_norm(torch.tensor([3., 4.]))
     tensor(5.)
   )")
+  .out({.dtype = OutDType::Exact, .internal = true})
   .forms(Linalg | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self, const Scalar& ord, MaybeDims dim, bool keepdim,
             MaybeDType dtype) {
     infer_vector_norm(r, self, ord.to_double(), dim, keepdim, dtype);
@@ -243,6 +243,8 @@ Tensor matrix_norm_of(const Tensor& self, Text ord, Ints dim, bool keepdim, Mayb
 const auto matrix_norm = define<Tensor(Tensor, Scalar, Ints, bool, MaybeDType)>(
     "linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *,"
     " ScalarType? dtype=None) -> Tensor")
+  .out({.dtype = OutDType::Exact,
+        .text = "linalg.matrix_norm expected out tensor dtype %W but got: %G"})
   .forms(Linalg | Out)
   .exact_out()
   .composite([](const Tensor& self, const Scalar& ord, Ints dim, bool keepdim, MaybeDType dtype) {
@@ -258,6 +260,8 @@ const auto matrix_norm_named = define<Tensor(Tensor, Text, Ints, bool, MaybeDTyp
     >>> torch.linalg.matrix_norm(torch.ones(2, 2))
     tensor(2.)
   )")
+  .out({.dtype = OutDType::Exact,
+        .text = "linalg.matrix_norm expected out tensor dtype %W but got: %G"})
   .forms(Linalg | Out)
   .exact_out()
   .composite([](const Tensor& self, Text ord, Ints dim, bool keepdim, MaybeDType dtype) {
@@ -285,6 +289,7 @@ const auto linalg_norm = define<Tensor(Tensor, MaybeScalar, MaybeDims, bool, May
     >>> torch.linalg.norm(torch.tensor([3., 4.]))
     tensor(5.)
   )")
+  .out({.dtype = OutDType::Exact, .text = "linalg.norm expected out tensor dtype %W but got: %G"})
   .forms(Linalg | Out)
   .exact_out()
   .composite([](const Tensor& self, const MaybeScalar& ord, MaybeDims dim, bool keepdim,
@@ -300,6 +305,7 @@ const auto linalg_norm = define<Tensor(Tensor, MaybeScalar, MaybeDims, bool, May
 const auto linalg_norm_named = define<Tensor(Tensor, Text, MaybeDims, bool, MaybeDType)>(
     "linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *,"
     " ScalarType? dtype=None) -> Tensor")
+  .out({.dtype = OutDType::Exact, .text = "linalg.norm expected out tensor dtype %W but got: %G"})
   .forms(Linalg | Out)
   .exact_out()
   .composite([](const Tensor& self, Text ord, MaybeDims dim, bool keepdim, MaybeDType dtype) {
@@ -325,6 +331,7 @@ const auto frobenius_norm = define<Tensor(Tensor, Ints, bool)>(
     >>> torch.frobenius_norm(torch.tensor([[3., 4.]]), 1)
     tensor([5.])
   )")
+  .out({.dtype = OutDType::Exact, .internal = true})
   .forms(Function | Out)
   .exact_out()
   .composite([](const Tensor& self, Ints dim, bool keepdim) {
@@ -381,6 +388,7 @@ const auto renorm = define<Tensor(Tensor, Scalar, int64_t, Scalar)>(
     tensor([[0.6000, 0.8000],
             [0.0000, 1.0000]])
   )")
+  .out({.dtype = OutDType::Exact, .inputs = true})
   .forms(Function | Method | Inplace | Out)
   .produce([](const Tensor& self, const Scalar& p, int64_t dim, const Scalar& most) {
     check(!p.is_complex(), "renorm: p must be real-valued");
@@ -469,6 +477,9 @@ const Op<Tensor(Tensor, Ints, bool)> logsumexp = define<Tensor(Tensor, Ints, boo
     >>> torch.logsumexp(torch.zeros(2), 0)
     tensor(0.6931)
   )")
+  .out({.dtype = OutDType::Computed,
+        .text = "logsumexp(): Expected floating point type for result tensor, but "
+                "got: %G"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, Ints dim, bool keepdim) {
     r.result(reduced_sizes(self.sizes(), reduced_mask(dim, self.dim()), keepdim),

@@ -46,13 +46,13 @@ struct Plan {
   alignas(16) char constants[kMost][16];
 
   Plan(const Record& r, const Arg* args) : kernel(r.pointwise), promotion(r.promotion) {
-    for (size_t i = 0; i < r.params.size(); ++i) {
-      const Arg& a = args[i];
-      if (r.params[i].type == Type::Tensor || r.params[i].number) {
-        if (count < kMost && !a.is_none()) operands[count++] = &a;
-      } else if (numbers < 6 && (a.is_number() || a.is_none())) {
-        params_[numbers++] = a.is_none() ? Scalar(0) : a.scalar();
-      }
+    for (int i = 0; i < r.shape.operand_count; ++i) {
+      const Arg& a = args[r.shape.operands[i]];
+      if (!a.is_none()) operands[count++] = &a;
+    }
+    for (int i = 0; i < r.shape.number_count; ++i) {
+      const Arg& a = args[r.shape.numbers[i]];
+      if (a.is_number() || a.is_none()) params_[numbers++] = a.is_none() ? Scalar(0) : a.scalar();
     }
     if (r.choose) choose(r, args);
   }
@@ -97,7 +97,7 @@ struct Plan {
   }
 
  private:
-  union { Scalar params_[6]; };       // the first `numbers` are set
+  union { Scalar params_[PointwiseShape::kMostNumbers]; };       // the first `numbers` are set
 };
 
 void Plan::promote(const Record& r, const Arg* args) {

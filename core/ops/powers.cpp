@@ -123,6 +123,8 @@ const auto float_power = define<Tensor(Tensor, Tensor)>(
     >>> torch.float_power(torch.tensor([2, 3]), torch.tensor([2, 2]))
     tensor([4., 9.], dtype=torch.float64)
   )")
+  .out({.text = "the output given to float_power has dtype %G but the operation's "
+                "result requires dtype %W"})
   .forms(Function | Method | Out)
   .composite([](const Tensor& self, const Tensor& exponent) {
     const DType t = wide(self.is_complex() || exponent.is_complex());
@@ -137,6 +139,8 @@ const auto float_power_number = define<Tensor(Tensor, Scalar)>(
     >>> torch.float_power(torch.tensor([2, 3]), 2)
     tensor([4., 9.], dtype=torch.float64)
   )")
+  .out({.text = "the output given to float_power has dtype %G but the operation's "
+                "result requires dtype %W"})
   .forms(Function | Method | Out)
   .composite([](const Tensor& self, const Scalar& exponent) {
     const DType t = wide(self.is_complex() || exponent.is_complex());
@@ -182,6 +186,8 @@ const auto float_power_of_number = define<Tensor(Scalar, Tensor)>(
     >>> torch.float_power(2, torch.tensor([2, 3]))
     tensor([4., 8.], dtype=torch.float64)
   )")
+  .out({.text = "the output given to float_power has dtype %G but the operation's "
+                "result requires dtype %W"})
   .forms(Function | Out)
   .composite([](const Scalar& self, const Tensor& exponent) {
     const DType t = wide(self.is_complex() || exponent.is_complex());

@@ -309,6 +309,7 @@ const auto rand = define<Tensor(Ints, Generator*, MaybeDType, MaybeDevice)>(
     >>> torch.rand(2, 3).shape
     torch.Size([2, 3])
   )")
+  .out({.quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, Ints size, Generator*, MaybeDType dtype, MaybeDevice device) {
     infer_new(r, size, dtype.value_or(default_dtype()), device);
@@ -341,6 +342,7 @@ const auto randn = define<Tensor(Ints, Generator*, MaybeDType, MaybeDevice)>(
     >>> torch.randn(2, 3).shape
     torch.Size([2, 3])
   )")
+  .out({.quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, Ints size, Generator*, MaybeDType dtype, MaybeDevice device) {
     infer_new(r, size, dtype.value_or(default_dtype()), device);
@@ -373,6 +375,7 @@ const auto randint = define<Tensor(int64_t, Ints, Generator*, MaybeDType, MaybeD
     >>> torch.randint(3, 4, (2,))
     tensor([3, 3])
   )")
+  .out({.quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, int64_t high, Ints size, Generator*, MaybeDType dtype, MaybeDevice device) {
     infer_new(r, size, dtype.value_or(DType::Int64), device);
@@ -384,6 +387,7 @@ const auto randint = define<Tensor(int64_t, Ints, Generator*, MaybeDType, MaybeD
 
 const auto randint_low = define<Tensor(int64_t, int64_t, Ints, Generator*, MaybeDType, MaybeDevice)>(
     "randint.low(int low, int high, int[] size, *, Generator? generator=None, " RL_OPTIONS ") -> Tensor")
+  .out({.quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, int64_t low, int64_t high, Ints size, Generator*, MaybeDType dtype, MaybeDevice device) {
     infer_new(r, size, dtype.value_or(DType::Int64), device);
@@ -432,6 +436,7 @@ const auto randperm = define<Tensor(int64_t, Generator*, MaybeDType, MaybeDevice
     >>> torch.randperm(4).sort().values
     tensor([0, 1, 2, 3])
   )")
+  .out({.internal = true, .quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, int64_t n, Generator*, MaybeDType dtype, MaybeDevice device) {
     const DType t = dtype.value_or(DType::Int64);

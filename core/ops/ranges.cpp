@@ -69,6 +69,7 @@ const auto linspace = define<Tensor(Scalar, Scalar, int64_t, MaybeDType, MaybeDe
     >>> torch.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
   )")
+  .out({.quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, const Scalar& start, const Scalar& end, int64_t steps, MaybeDType dtype, MaybeDevice device) {
     infer_steps(r, "linspace", start, end, steps, dtype, device);
@@ -80,6 +81,7 @@ const auto linspace = define<Tensor(Scalar, Scalar, int64_t, MaybeDType, MaybeDe
 const auto linspace_tensors = define<Tensor(Tensor, Tensor, int64_t, MaybeDType, MaybeDevice)>(
     "linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, " RL_OPTIONS ") -> Tensor")
   .number("start").number("end")
+  .out({.quiet = true})
   .forms(Function | Out)
   .composite([](const Tensor& start, const Tensor& end, int64_t steps, MaybeDType dtype, MaybeDevice device) {
     check_number(start, "linspace", "start");
@@ -95,6 +97,7 @@ const auto logspace = define<Tensor(Scalar, Scalar, int64_t, double, MaybeDType,
     >>> torch.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
   )")
+  .out({.quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, const Scalar& start, const Scalar& end, int64_t steps, double, MaybeDType dtype,
             MaybeDevice device) { infer_steps(r, "logspace", start, end, steps, dtype, device); })
@@ -159,12 +162,14 @@ const auto eye = define<Tensor(int64_t, MaybeDType, MaybeDevice)>(
     tensor([[1., 0.],
             [0., 1.]])
   )")
+  .out({.internal = true, .quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, int64_t n, MaybeDType dtype, MaybeDevice device) { infer_eye(r, n, n, dtype, device); })
   .factory([](Tensor& result, int64_t n, MaybeDType, MaybeDevice) { fill_eye(result, n, n); });
 
 const auto eye_m = define<Tensor(int64_t, int64_t, MaybeDType, MaybeDevice)>(
     "eye.m(int n, int m, *, " RL_OPTIONS ") -> Tensor")
+  .out({.internal = true, .quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, int64_t n, int64_t m, MaybeDType dtype, MaybeDevice device) {
     infer_eye(r, n, m, dtype, device);

@@ -286,8 +286,27 @@ void add_formula(Record& r, std::string_view targets, std::string_view sources, 
   r.formulas.push_back(std::move(f));
 }
 
+namespace {
+
+PointwiseShape shape_of(const Record& r) {
+  PointwiseShape s;
+  for (size_t i = 0; i < r.params.size(); ++i) {
+    if (r.params[i].type == Type::Tensor || r.params[i].number) {
+      if (s.operand_count < kernels::kMaxArity) s.operands[s.operand_count++] = uint8_t(i);
+    } else if (s.number_count < PointwiseShape::kMostNumbers) {
+      s.numbers[s.number_count++] = uint8_t(i);
+    }
+  }
+  s.plain = r.pointwise && !r.choose && !r.promote_numbers && !r.pointwise->bool_first && s.operand_count <= 2 &&
+            s.number_count <= 1;
+  return s;
+}
+
+}  // namespace
+
 void finish_records() {
   for (Record& r : registry()) {
+    if (r.kind == Kind::Pointwise) r.shape = shape_of(r);
     const bool body = r.kind == Kind::Produce || r.kind == Kind::View || r.kind == Kind::Composite;
     if (r.kind == Kind::Kernel && (!r.infer || !r.kernel))
       faults().push_back(r.name + ": a kernel needs infer and kernel");

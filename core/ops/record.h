@@ -45,7 +45,43 @@ struct Choice {
 };
 
 enum class Autocast : uint8_t { None, Lower, Float, Promote };
-enum class OutDType : uint8_t { Cast, Exact };   // whether out= may have another dtype
+
+// What dtype out= may have.
+enum class OutDType : uint8_t {
+  Cast,      // one that the result can be cast to
+  Exact,     // the result's
+  Any,       // any: the result is copied
+  Chosen,    // the call's `dtype`; where none is given, that of out= is taken for it
+  Computed,  // self is cast to it before the work, if that loses nothing; otherwise as Cast
+  Truth,     // bool, or uint8
+};
+
+// How out= and in-place forms are judged where a record has rules of its own.
+struct OutRule {
+  OutDType dtype = OutDType::Cast;
+  bool internal = false;       // the target's elements may share memory
+  bool inputs = false;         // the target may not share some memory with an input
+  bool same = false;           // ... nor be one
+  bool quiet = false;          // resizing a target that has elements warns nobody
+  bool tensors_only = false;   // numbers that stand for tensors are refused
+  bool structured = false;     // in place, another size or dtype is a "Bad in-place call"
+  bool inplace_internal = false;  // the in-place form takes a self whose elements share memory
+  // Said of a dtype that does not fit, for out= and in place. %W and %G: the type wanted and that
+  // given (Float, Long); %w and %g: the same in C++ (float, long int); %I: the first input's.
+  const char* text = nullptr;
+  const char* inplace_text = nullptr;
+  ErrorKind kind = ErrorKind::Runtime;
+  void (*check)(const Arg* args, const Tensor* targets) = nullptr;  // of out=, before all else
+  void (*inplace_check)(const Arg* args) = nullptr;
+};
+
+// Where a pointwise call's operands and numbers stand among its arguments.
+struct PointwiseShape {
+  static constexpr int kMostNumbers = 8;
+  uint8_t operands[kernels::kMaxArity] = {}, numbers[kMostNumbers] = {};
+  uint8_t operand_count = 0, number_count = 0;
+  bool plain = false;          // one kernel, and dense floats of one dtype need no promotion
+};
 
 enum class Type : uint8_t {
   Tensor, Tensors, Int, Ints, Float, Floats, Bool, Bools, Number, Numbers, Text, DType, Device,
@@ -108,7 +144,8 @@ struct Record {
   uint32_t forms = Function;
   Promote promotion = Promote::Default;
   Autocast autocast = Autocast::None;
-  OutDType out_dtype = OutDType::Cast;
+  OutRule out;
+  PointwiseShape shape;         // set by finish_records
   bool conj_ok = false;         // accepts tensors with the conjugate or negative bit
   bool dense = false;           // gets contiguous inputs
   bool linear = false;
@@ -282,7 +319,8 @@ template <class R, class... A> class Op<R(A...)> {
   Op number(const char* param);
   Op nondiff(const char* result);
   Op autocast(Autocast a) { record_->autocast = a; return *this; }
-  Op exact_out() { record_->out_dtype = OutDType::Exact; return *this; }
+  Op exact_out() { record_->out.dtype = OutDType::Exact; return *this; }
+  Op out(const OutRule& rule) { record_->out = rule; return *this; }
   Op accepts_conj() { record_->conj_ok = true; return *this; }
   Op dense() { record_->dense = true; return *this; }
   Op linear() { record_->linear = true; return *this; }

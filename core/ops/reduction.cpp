@@ -49,6 +49,7 @@ const Op<Tensor(Tensor, MaybeDType)> sum = define<Tensor(Tensor, MaybeDType)>(
     >>> torch.sum(torch.tensor([[1., 2.], [3., 4.]]), 0)
     tensor([4., 6.])
   )")
+  .out({.dtype = OutDType::Chosen, .internal = true})
   .forms(Function | Method)
   .linear()
   .infer([](Infer& r, const Tensor& self, MaybeDType dtype) {
@@ -64,6 +65,7 @@ const Op<Tensor(Tensor, MaybeDims, bool, MaybeDType)> sum_dim =
     "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)"
     " -> Tensor")
   .node("SumBackward1")
+  .out({.dtype = OutDType::Chosen, .internal = true})
   .forms(Function | Method | Out)
   .linear()
   .infer([](Infer& r, const Tensor& self, MaybeDims dim, bool keepdim, MaybeDType dtype) {
@@ -158,6 +160,7 @@ const Op<Tensor(Tensor, MaybeDims, bool, MaybeDType)> nansum =
     >>> torch.nansum(torch.tensor([1., float('nan'), 2.]))
     tensor(3.)
   )")
+  .out({.dtype = OutDType::Chosen, .internal = true})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, MaybeDims dim, bool keepdim, MaybeDType dtype) {
     check(!self.is_complex(), "nansum on CPU does not support complex inputs");
@@ -184,6 +187,7 @@ const auto nanmean = define<Tensor(Tensor, MaybeDims, bool, MaybeDType)>(
     >>> torch.nanmean(torch.tensor([1., float('nan'), 2.]))
     tensor(1.5000)
   )")
+  .out({.dtype = OutDType::Chosen, .internal = true})
   .forms(Function | Method | Out)
   .composite([](const Tensor& self, MaybeDims dim, bool keepdim, MaybeDType dtype) {
     check(is_differentiable(self.dtype()), "nanmean(): expected input to have floating point or "
@@ -216,6 +220,7 @@ const Op<Tensor(Tensor, MaybeDType)> prod = define<Tensor(Tensor, MaybeDType)>(
     >>> torch.prod(torch.tensor([2, 3, 4]))
     tensor(24)
   )")
+  .out({.dtype = OutDType::Chosen, .internal = true})
   .forms(Function | Method)
   .autocast(Autocast::Float)
   .infer([](Infer& r, const Tensor& self, MaybeDType dtype) {
@@ -235,6 +240,7 @@ const Op<Tensor(Tensor, MaybeDType)> prod = define<Tensor(Tensor, MaybeDType)>(
 const auto prod_dim = define<Tensor(Tensor, int64_t, bool, MaybeDType)>(
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
   .node("ProdBackward1")
+  .out({.dtype = OutDType::Chosen, .internal = true})
   .forms(Function | Method | Out)
   .autocast(Autocast::Float)
   .infer([](Infer& r, const Tensor& self, int64_t dim, bool keepdim, MaybeDType dtype) {
@@ -302,12 +308,16 @@ const Op<Tensor(Tensor)> any = define<Tensor(Tensor)>("any(Tensor self) -> Tenso
     >>> torch.any(torch.tensor([False, True]))
     tensor(True)
   )")
+  .out({.dtype = OutDType::Truth, .internal = true,
+        .text = "any only supports bool tensor for result, got: %G"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self) { infer_truth(r, self, kAllDims, false); })
   .kernel([](Tensor& result, const Tensor& self) { any_into(result, self, kAllDims); });
 
 const auto any_dim = define<Tensor(Tensor, int64_t, bool)>(
     "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor")
+  .out({.dtype = OutDType::Truth, .internal = true,
+        .text = "any only supports bool tensor for result, got: %G"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, int64_t dim, bool keepdim) {
     infer_truth(r, self, reduced_mask(dim, self.dim()), keepdim);
@@ -318,6 +328,8 @@ const auto any_dim = define<Tensor(Tensor, int64_t, bool)>(
 
 const auto any_dims = define<Tensor(Tensor, MaybeDims, bool)>(
     "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
+  .out({.dtype = OutDType::Truth, .internal = true,
+        .text = "any only supports bool tensor for result, got: %G"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, MaybeDims dim, bool keepdim) {
     infer_truth(r, self, listed_mask(dim, self.dim()), keepdim);
@@ -333,12 +345,16 @@ const Op<Tensor(Tensor)> all = define<Tensor(Tensor)>("all(Tensor self) -> Tenso
     >>> torch.all(torch.tensor([False, True]))
     tensor(False)
   )")
+  .out({.dtype = OutDType::Truth, .internal = true,
+        .text = "all only supports bool tensor for result, got: %G"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self) { infer_truth(r, self, kAllDims, false); })
   .kernel([](Tensor& result, const Tensor& self) { all_into(result, self, kAllDims); });
 
 const auto all_dim = define<Tensor(Tensor, int64_t, bool)>(
     "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor")
+  .out({.dtype = OutDType::Truth, .internal = true,
+        .text = "all only supports bool tensor for result, got: %G"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, int64_t dim, bool keepdim) {
     infer_truth(r, self, reduced_mask(dim, self.dim()), keepdim);
@@ -349,6 +365,8 @@ const auto all_dim = define<Tensor(Tensor, int64_t, bool)>(
 
 const auto all_dims = define<Tensor(Tensor, MaybeDims, bool)>(
     "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
+  .out({.dtype = OutDType::Truth, .internal = true,
+        .text = "all only supports bool tensor for result, got: %G"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, MaybeDims dim, bool keepdim) {
     infer_truth(r, self, listed_mask(dim, self.dim()), keepdim);

@@ -52,6 +52,7 @@ const auto bernoulli = define<Tensor(Tensor, Generator*)>(
     >>> torch.bernoulli(torch.tensor([0., 1.]))
     tensor([0., 1.])
   )")
+  .out({.dtype = OutDType::Any, .inputs = true, .quiet = true})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, Generator*) {
     check_bernoulli(self);
@@ -66,6 +67,7 @@ const auto bernoulli = define<Tensor(Tensor, Generator*)>(
 const auto bernoulli_p = define<Tensor(Tensor, double, Generator*)>(
     "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor")
   .node("BernoulliBackward1")
+  .out({.dtype = OutDType::Any, .inputs = true, .quiet = true})
   .forms(Function | Method)
   .infer([](Infer& r, const Tensor& self, double p, Generator*) {
     check_probability(p);
@@ -135,6 +137,7 @@ const auto normal_tensors = define<Tensor(Tensor, Tensor, Generator*)>(
     tensor([1., 2.])
   )")
   .node("NormalBackward3")
+  .out({.inputs = true, .quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, const Tensor& mean, const Tensor& std, Generator*) {
     check_deviations(std);
@@ -153,6 +156,7 @@ const auto normal_tensors = define<Tensor(Tensor, Tensor, Generator*)>(
 const auto normal_mean = define<Tensor(Tensor, double, Generator*)>(
     "normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor")
   .node("NormalBackward1")
+  .out({.inputs = true, .quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, const Tensor& mean, double std, Generator*) {
     check(std >= 0, "normal expects std >= 0.0, but found std ", std);
@@ -168,6 +172,7 @@ const auto normal_mean = define<Tensor(Tensor, double, Generator*)>(
 const auto normal_std = define<Tensor(double, Tensor, Generator*)>(
     "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor")
   .node("NormalBackward2")
+  .out({.inputs = true, .quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, double, const Tensor& std, Generator*) {
     check_deviations(std);
@@ -186,6 +191,7 @@ const auto normal_numbers = define<Tensor(double, double, Ints, Generator*, std:
                                           std::optional<Device>)>(
     "normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, "
     "ScalarType? dtype=None, Device? device=None) -> Tensor")
+  .out({.quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, double, double std, Ints size, Generator*, std::optional<DType> dtype,
             std::optional<Device> device) {
@@ -207,8 +213,9 @@ const auto multinomial = define<Tensor(Tensor, int64_t, bool, Generator*)>(
     >>> torch.multinomial(torch.tensor([0., 3., 0.]), 1)
     tensor([1])
   )")
+  .out({.dtype = OutDType::Exact, .internal = true, .quiet = true,
+        .text = "multinomial expects %W tensor out, got: %G"})
   .forms(Function | Method | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self, int64_t samples, bool replacement, Generator*) {
     check(self.dim() > 0 && self.dim() <= 2, "prob_dist must be 1 or 2 dim");
     check(self.is_floating(), "multinomial only supports floating-point dtypes for input, got: ",

@@ -123,6 +123,7 @@ const Op<Tensor(Tensor, int64_t, MaybeDType)> cumsum = define<Tensor(Tensor, int
     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
   )")
+  .out({.dtype = OutDType::Chosen, .inputs = true, .structured = true})
   .forms(Function | Method | Inplace | Out)
   .linear()
   .infer([](Infer& r, const Tensor& self, int64_t dim, MaybeDType dtype) {
@@ -145,6 +146,7 @@ const Op<Tensor(Tensor, int64_t, MaybeDType)> cumprod = define<Tensor(Tensor, in
     >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
   )")
+  .out({.dtype = OutDType::Chosen, .inputs = true, .structured = true})
   .forms(Function | Method | Inplace | Out)
   .infer([](Infer& r, const Tensor& self, int64_t dim, MaybeDType dtype) {
     infer_scan(r, self, dim, scan_dtype(self, dtype));
@@ -183,8 +185,8 @@ const Op<Tensor(Tensor, int64_t)> logcumsumexp = define<Tensor(Tensor, int64_t)>
     >>> torch.logcumsumexp(torch.zeros(2), 0)
     tensor([0.0000, 0.6931])
   )")
+  .out({.dtype = OutDType::Exact, .inputs = true, .text = "expected scalar_type %W but found %G"})
   .forms(Function | Method | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self, int64_t dim) { infer_scan(r, self, dim, self.dtype()); })
   .kernel([](Tensor& result, const Tensor& self, int64_t dim) {
     check(is_differentiable(self.dtype()), ErrorKind::NotImplemented,
@@ -233,6 +235,8 @@ const auto cummax = define<Pair(Tensor, int64_t)>(
     >>> torch.cummax(torch.tensor([1, 3, 2]), 0).values
     tensor([1, 3, 3])
   )")
+  .out({.dtype = OutDType::Exact, .internal = true,
+        .text = "expected scalar_type %W but found %G"})
   .forms(Function | Method | Out)
   .nondiff("indices")
   .infer([](Infer& r, const Tensor& self, int64_t dim) { infer_extremes(r, self, dim); })
@@ -252,6 +256,8 @@ const auto cummin = define<Pair(Tensor, int64_t)>(
     >>> torch.cummin(torch.tensor([3, 1, 2]), 0).values
     tensor([3, 1, 1])
   )")
+  .out({.dtype = OutDType::Exact, .internal = true,
+        .text = "expected scalar_type %W but found %G"})
   .forms(Function | Method | Out)
   .nondiff("indices")
   .infer([](Infer& r, const Tensor& self, int64_t dim) { infer_extremes(r, self, dim); })

@@ -124,8 +124,8 @@ const Op<Tensor(Tensor, int64_t, Tensor, bool)> gather = define<Tensor(Tensor, i
     tensor([[1, 1],
             [4, 3]])
   )")
+  .out({.dtype = OutDType::Exact, .inputs = true, .same = true})
   .forms(Function | Method | Out)
-  .exact_out()
   .linear()
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index, bool) {
     const int64_t d = wrap_dim(dim, self.dim());
@@ -164,9 +164,9 @@ const Op<Tensor(Tensor, int64_t, Tensor, Tensor)> scatter =
     >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([5., 6.]))
     tensor([6., 0., 5.])
   )")
+  .out({.dtype = OutDType::Exact, .inputs = true})
   .forms(Function | Method | Inplace | Out)
   .node("ScatterBackward0")
-  .exact_out()
   .edits()
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
     check_scatter(r, self, dim, index, &src);
@@ -184,9 +184,9 @@ const Op<Tensor(Tensor, int64_t, Tensor, Tensor)> scatter =
 const Op<Tensor(Tensor, int64_t, Tensor, Scalar)> scatter_value =
     define<Tensor(Tensor, int64_t, Tensor, Scalar)>(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
+  .out({.dtype = OutDType::Exact, .inputs = true})
   .forms(Function | Method | Inplace | Out)
   .node("ScatterBackward1")
-  .exact_out()
   .edits()
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index, const Scalar&) {
     check_scatter(r, self, dim, index, nullptr);
@@ -200,8 +200,8 @@ const Op<Tensor(Tensor, int64_t, Tensor, Scalar)> scatter_value =
 
 const auto scatter_src_reduce = define<Tensor(Tensor, int64_t, Tensor, Tensor, std::string_view)>(
     "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor")
+  .out({.dtype = OutDType::Exact, .inputs = true})
   .forms(Function | Method | Inplace | Out)
-  .exact_out()
   .edits()
   .no_derivative("derivative for aten::scatter is not implemented")
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
@@ -214,8 +214,8 @@ const auto scatter_src_reduce = define<Tensor(Tensor, int64_t, Tensor, Tensor, s
 
 const auto scatter_value_reduce = define<Tensor(Tensor, int64_t, Tensor, Scalar, std::string_view)>(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor")
+  .out({.dtype = OutDType::Exact, .inputs = true})
   .forms(Function | Method | Inplace | Out)
-  .exact_out()
   .edits()
   .no_derivative("derivative for aten::scatter is not implemented")
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index, const Scalar&,
@@ -238,8 +238,8 @@ const Op<Tensor(Tensor, int64_t, Tensor, Tensor)> scatter_add =
     >>> torch.scatter_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([5., 6.]))
     tensor([ 0., 11.])
   )")
+  .out({.dtype = OutDType::Exact, .inputs = true})
   .forms(Function | Method | Inplace | Out)
-  .exact_out()
   .edits()
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
     check_scatter(r, self, dim, index, &src);
@@ -284,8 +284,8 @@ const Op<Tensor(Tensor, int64_t, Tensor, Tensor, Scalar)> index_add =
     >>> torch.index_add(torch.zeros(3), 0, torch.tensor([1, 1]), torch.ones(2))
     tensor([0., 2., 0.])
   )")
+  .out({.dtype = OutDType::Exact, .inputs = true})
   .forms(Function | Method | Inplace | Out)
-  .exact_out()
   .edits()
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
             const Scalar&) {
@@ -324,9 +324,9 @@ const auto index_copy = define<Tensor(Tensor, int64_t, Tensor, Tensor)>(
     >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([5., 6.]))
     tensor([6., 0., 5.])
   )")
+  .out({.dtype = OutDType::Exact, .inputs = true})
   .forms(Function | Method | Inplace | Out)
   .autocast(Autocast::Promote)
-  .exact_out()
   .edits()
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
     const int64_t d = wrap_dim(dim, self.dim()), n = index.numel();
@@ -406,6 +406,7 @@ const Op<Tensor(Tensor, int64_t, Tensor, Scalar)> index_fill =
     >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([1]), 7)
     tensor([0., 7., 0.])
   )")
+  .out({.inplace_internal = true})
   .forms(Function | Method | Inplace)
   .edits()
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
@@ -424,6 +425,7 @@ const Op<Tensor(Tensor, int64_t, Tensor, Scalar)> index_fill =
 const auto index_fill_tensor = define<Tensor(Tensor, int64_t, Tensor, Tensor)>(
     "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor")
   .node("IndexFillBackward1")
+  .out({.inplace_internal = true})
   .forms(Function | Method | Inplace)
   .edits()
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {

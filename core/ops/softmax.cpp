@@ -168,6 +168,7 @@ const Op<Tensor(Tensor, int64_t, MaybeDType)> softmax = define<Tensor(Tensor, in
     >>> torch.softmax(torch.zeros(2), 0)
     tensor([0.5000, 0.5000])
   )")
+  .out({.dtype = OutDType::Exact})
   .forms(Function | Method | Out)
   .exact_out()
   .composite([](const Tensor& self, int64_t dim, MaybeDType dtype) {
@@ -183,6 +184,7 @@ const Op<Tensor(Tensor, int64_t, MaybeDType)> log_softmax =
     >>> torch.log_softmax(torch.zeros(2), 0)
     tensor([-0.6931, -0.6931])
   )")
+  .out({.dtype = OutDType::Exact})
   .forms(Function | Method | Out)
   .exact_out()
   .composite([](const Tensor& self, int64_t dim, MaybeDType dtype) {

@@ -123,6 +123,7 @@ const Op<Pair(Tensor, std::optional<bool>, int64_t, bool)> sort_stable =
 
 const auto argsort_stable = define<Tensor(Tensor, bool, int64_t, bool)>(
     "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor")
+  .out({.dtype = OutDType::Exact})
   .forms(Function | Method | Out)
   .composite([](const Tensor& self, bool stable, int64_t dim, bool descending) {
     return sort_stable(self, stable, dim, descending).second;
@@ -148,6 +149,7 @@ const auto msort = define<Tensor(Tensor)>("msort(Tensor self) -> Tensor")
     >>> torch.msort(torch.tensor([3, 1, 2]))
     tensor([1, 2, 3])
   )")
+  .out({.dtype = OutDType::Exact, .inputs = true})
   .forms(Function | Method | Out)
   .composite([](const Tensor& self) { return sort(self, 0).first; });
 
@@ -237,8 +239,8 @@ const Op<Pair(Tensor, int64_t, int64_t, bool)> kthvalue =
     >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values
     tensor(2.)
   )")
+  .out({.dtype = OutDType::Exact, .text = "output values must be of same type as input"})
   .forms(Function | Method | Out)
-  .exact_out()
   .nondiff("indices")
   .infer([](Infer& r, const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
     const int64_t d = wrap_dim(dim, self.dim());
@@ -334,8 +336,9 @@ const auto mode = define<Pair(Tensor, int64_t, bool)>(
     >>> torch.mode(torch.tensor([1, 2, 2, 3])).values
     tensor(2)
   )")
+  .out({.dtype = OutDType::Exact,
+        .text = "expected scalar type '%W' but got '%G' for values output"})
   .forms(Function | Method | Out)
-  .exact_out()
   .nondiff("indices")
   .infer([](Infer& r, const Tensor& self, int64_t dim, bool keepdim) {
     infer_chosen(r, "mode", self, dim, keepdim);

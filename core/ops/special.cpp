@@ -163,6 +163,8 @@ const auto mvlgamma = define<Tensor(Tensor, int64_t)>("mvlgamma(Tensor self, int
     tensor([1.5963])
   )")
   .alias("special.multigammaln")
+  .out({.text = "mvlgamma: result type %I can't be cast to the desired output type %W",
+        .inplace_text = "mvlgamma: result type %I can't be cast to the desired output type %W"})
   .forms(kAllForms)
   .infer([](Infer& r, const Tensor& self, int64_t p) {
     check(p >= 1, "p has to be greater than or equal to 1");

@@ -94,6 +94,7 @@ const auto var_all = define<Tensor(Tensor, bool)>("var(Tensor self, bool unbiase
 
 const auto var_dim = define<Tensor(Tensor, MaybeDims, bool, bool)>(
     "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor")
+  .out({.dtype = OutDType::Computed, .internal = true})
   .forms(Function | Method | Out)
   .composite([](const Tensor& self, MaybeDims dim, bool unbiased, bool keepdim) {
     return Tensor(var(self, dim, correction_of(unbiased), keepdim));
@@ -110,6 +111,7 @@ const Op<Tensor(Tensor, MaybeDims, MaybeScalar, bool)> var =
     tensor(1.)
   )")
   .node("VarBackward0")
+  .out({.dtype = OutDType::Computed, .internal = true})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, MaybeDims dim, const MaybeScalar&, bool keepdim) {
     infer_spread(r, "std and var", self, dim, keepdim, false);
@@ -129,6 +131,7 @@ const auto std_all = define<Tensor(Tensor, bool)>("std(Tensor self, bool unbiase
 
 const auto std_dim = define<Tensor(Tensor, MaybeDims, bool, bool)>(
     "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor")
+  .out({.dtype = OutDType::Computed, .internal = true})
   .forms(Function | Method | Out)
   .composite([](const Tensor& self, MaybeDims dim, bool unbiased, bool keepdim) {
     return Tensor(std_(self, dim, correction_of(unbiased), keepdim));
@@ -145,6 +148,7 @@ const Op<Tensor(Tensor, MaybeDims, MaybeScalar, bool)> std_ =
     tensor(1.)
   )")
   .node("StdBackward0")
+  .out({.dtype = OutDType::Computed, .internal = true})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, MaybeDims dim, const MaybeScalar&, bool keepdim) {
     infer_spread(r, "std and var", self, dim, keepdim, false);
@@ -427,6 +431,8 @@ const auto quantile = define<Tensor(Tensor, Tensor, MaybeInt, bool, Text)>(
 const auto quantile_number = define<Tensor(Tensor, double, MaybeInt, bool, Text)>(
     "quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *,"
     " str interpolation='linear') -> Tensor")
+  .out({.dtype = OutDType::Exact,
+        .text = "quantile() out tensor must be same dtype as the input tensor"})
   .forms(Function | Method | Out)
   .autocast(Autocast::Float)
   .composite([](const Tensor& self, double q, MaybeInt dim, bool keepdim, Text how) {
@@ -442,6 +448,8 @@ const auto nanquantile = define<Tensor(Tensor, Tensor, MaybeInt, bool, Text)>(
     >>> torch.nanquantile(torch.tensor([0., float('nan'), 2.]), 0.5)
     tensor(1.)
   )")
+  .out({.dtype = OutDType::Exact,
+        .text = "quantile() out tensor must be same dtype as the input tensor"})
   .forms(Function | Method | Out)
   .autocast(Autocast::Float)
   .composite([](const Tensor& self, const Tensor& q, MaybeInt dim, bool keepdim, Text how) {
@@ -453,6 +461,8 @@ const auto nanquantile = define<Tensor(Tensor, Tensor, MaybeInt, bool, Text)>(
 const auto nanquantile_number = define<Tensor(Tensor, double, MaybeInt, bool, Text)>(
     "nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *,"
     " str interpolation='linear') -> Tensor")
+  .out({.dtype = OutDType::Exact,
+        .text = "quantile() out tensor must be same dtype as the input tensor"})
   .forms(Function | Method | Out)
   .autocast(Autocast::Float)
   .composite([](const Tensor& self, double q, MaybeInt dim, bool keepdim, Text how) {

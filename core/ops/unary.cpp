@@ -95,6 +95,7 @@ const Op<Tensor(Tensor)> square = define<Tensor(Tensor)>("square(Tensor self) ->
     >>> torch.square(torch.tensor([-3., 2.]))
     tensor([9., 4.])
   )")
+  .out({.inputs = true})
   .forms(Function | Method | Out)
   .composite([](const Tensor& self) { return pow_number(self, Scalar(2)); });
 
@@ -179,6 +180,7 @@ const auto round_decimals = define<Tensor(Tensor, int64_t)>(
   )")
   .alias("special.round")
   .node("RoundBackward1")
+  .out({.dtype = OutDType::Exact})
   .forms(kAllForms)
   .choose([](const Tensor&, int64_t decimals) {
     return decimals ? Choice{&kernels::round_decimals}
