@@ -267,13 +267,14 @@ std::string types_text(const Call& call) {
     if (s.size() > 1) s += ", ";
     s += python_type(call.args[i]);
   }
-  for (Py_ssize_t i = 0; i < named; ++i) {
+  // PyTorch keeps keywords in a hash table, which gives the last one first.
+  if (call.out) s += (s.size() > 1 ? ", out=" : "out=") + std::string(python_type(call.out));
+  for (Py_ssize_t i = named; i-- > 0;) {
     if (s.size() > 1) s += ", ";
     s += PyUnicode_AsUTF8(PyTuple_GET_ITEM(call.names, i));
     s += "=";
     s += python_type(call.args[call.count + i]);
   }
-  if (call.out) s += (s.size() > 1 ? ", out=" : "out=") + std::string(python_type(call.out));
   return s + ")";
 }
 

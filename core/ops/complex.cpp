@@ -96,8 +96,9 @@ const auto conj_physical = define<Tensor(Tensor)>("conj_physical(Tensor self) ->
     >>> torch.conj_physical(torch.tensor([1 + 2j])).is_conj()
     False
   )")
-  .out({.dtype = OutDType::Exact})
-  .forms(Function | Method)
+  .out({.dtype = OutDType::Exact, .inputs = true,
+        .text = "Found dtype %G but expected %W"})
+  .forms(Function | Method | Inplace | Out)
   .composite([](const Tensor& self) {
     return self.is_complex() ? Tensor(resolve_conj(conj_view(self))) : self;
   });

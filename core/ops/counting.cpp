@@ -241,6 +241,15 @@ void search_into(const Tensor& out, const Tensor& table, const Tensor& input, bo
 }
 DType place_dtype(bool narrow) { return narrow ? DType::Int32 : DType::Int64; }
 
+// N: where `out_int32` stands among the arguments.
+template <int N> void check_places_out(const Arg* args, const Tensor* targets) {
+  const bool narrow = args[N].integer != 0;
+  check(targets->dtype() == place_dtype(narrow), "torch.searchsorted(): output tensor's dtype is "
+        "wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32 flag is "
+        "True, but we got output tensor's dtype ", type_name_of(targets->dtype()),
+        " and out_int32 flag is ", narrow ? "True" : "False");
+}
+
 using Side = std::optional<std::string_view>;
 
 }  // namespace
@@ -255,8 +264,8 @@ const auto searchsorted = define<Tensor(Tensor, Tensor, bool, bool, Side, Tensor
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
     tensor([1, 3])
   )")
+  .out({.dtype = OutDType::Exact, .check = check_places_out<2>})
   .forms(Function | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& table, const Tensor& self, bool narrow, bool right, Side side,
             const Tensor& sorter) {
     check_search(table, self, false, sorter, right, side);
@@ -270,8 +279,8 @@ const auto searchsorted = define<Tensor(Tensor, Tensor, bool, bool, Side, Tensor
 const auto searchsorted_number = define<Tensor(Tensor, Scalar, bool, bool, Side, Tensor)>(
     "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False,"
     " bool right=False, str? side=None, Tensor? sorter=None) -> Tensor")
+  .out({.dtype = OutDType::Exact, .check = check_places_out<2>})
   .forms(Function | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& table, const Scalar& self, bool narrow, bool right, Side side,
             const Tensor& sorter) {
     check_search(table, wrapped_number(self), true, sorter, right, side);
@@ -291,8 +300,8 @@ const auto bucketize = define<Tensor(Tensor, Tensor, bool, bool)>(
     >>> torch.bucketize(torch.tensor([0, 4]), torch.tensor([1, 3, 5]))
     tensor([0, 2])
   )")
+  .out({.dtype = OutDType::Exact, .check = check_places_out<2>})
   .forms(Function | Out)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self, const Tensor& boundaries, bool narrow, bool) {
     check(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(",
           boundaries.dim(), ")");

@@ -186,7 +186,7 @@ const auto arange_end = define<Tensor(Scalar, MaybeDType, MaybeDevice)>(
     >>> torch.arange(1, 7, 2)
     tensor([1, 3, 5])
   )")
-  .forms(Function)
+  .forms(Function | Out)
   .composite([](const Scalar& end, MaybeDType dtype, MaybeDevice device) {
     return Tensor(arange_op(0, end, 1, dtype, device));
   });

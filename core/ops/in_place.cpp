@@ -81,8 +81,9 @@ void compute_in_place(const Record& r, const Arg* args, const Tensor& self) {
 
 // x.t_(): x becomes the view of itself; its memory stays as it is.
 void become_view(const Record& r, const Arg* args, const Tensor& self) {
+  // A view's grad_fn is made again from its base and its own sizes and strides.
   Ref<Node> node;
-  if (grad_enabled() && r.differentiable() && wants_gradient(r, args))
+  if (!self->is(kView) && grad_enabled() && r.differentiable() && wants_gradient(r, args))
     node = Ref<Node>::take(new OpNode(r, args, args));
   {
     NoGrad quiet;
@@ -123,7 +124,8 @@ void call_in_place(const Record& r, const Arg* args) {
   if (r.kind == Kind::Composite) {
     Value results[kMostResults];
     call(r, args, results);
-    ops::copy_(self, results[0].tensor());
+    if (results[0].tensor().same(self)) self.bump_version();
+    else ops::copy_(self, results[0].tensor());
     return;
   }
   Ref<Node> node;

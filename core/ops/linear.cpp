@@ -142,6 +142,17 @@ const auto stacked_matmul = define<Tensor(Tensor, Tensor)>(
     return matmul(conj(mT(self)), grad);
   });
 
+// What the products that matmul consists of say of out='s dtype.
+void check_matmul_out(const Arg* args, const Tensor* targets) {
+  const Tensor &self = args[0].as_tensor(), &other = args[1].as_tensor();
+  const DType wanted = self.dtype(), given = targets->dtype();
+  if (wanted == given || other.dtype() != wanted || other.dim() != 1) return;
+  check(self.dim() != 1, "result dtype ", type_name_of(given), " does not match input dtype ",
+        type_name_of(wanted));
+  fail(ErrorKind::Runtime, "addmv input tensors must have the same dtype, but got ",
+       type_name_of(given), ", ", type_name_of(wanted), ", and ", type_name_of(wanted));
+}
+
 }  // namespace
 
 const Op<Tensor(Tensor, Tensor)> matmul = define<Tensor(Tensor, Tensor)>(
@@ -152,10 +163,10 @@ const Op<Tensor(Tensor, Tensor)> matmul = define<Tensor(Tensor, Tensor)>(
     >>> torch.matmul(torch.ones(2, 1, 3), torch.ones(3)).shape
     torch.Size([2, 1])
   )")
+  .out({.dtype = OutDType::Exact, .internal = true, .check = check_matmul_out})
   .forms(Function | Method | Out)
   .autocast(Autocast::Lower)
   .dunder("matmul", Reflected)
-  .exact_out()
   .composite([](const Tensor& self, const Tensor& other) -> Tensor {
     const int64_t a = self.dim(), b = other.dim();
     check(a > 0 && b > 0, "both arguments to matmul need to be at least 1D, but they are ", a,
@@ -411,7 +422,7 @@ const Op<Tensor(Tensor, Tensor, Tensor)> linear = define<Tensor(Tensor, Tensor, 
     >>> torch.nn.functional.linear(torch.ones(1, 2), torch.ones(3, 2), torch.zeros(3))
     tensor([[2., 2., 2.]])
   )")
-  .out({.dtype = OutDType::Exact, .internal = true})
+  .out({.dtype = OutDType::Exact, .internal = true, .check = check_matmul_out})
   .forms(NN | Out)
   .exact_out()
   .autocast(Autocast::Lower)

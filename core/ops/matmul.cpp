@@ -347,11 +347,11 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> addmm =
     same_device(mat1, mat2);
     const int64_t sizes[] = {mat1->sizes[0], mat2->sizes[1]};
     spread_to(self, {sizes, 2});
-    if (!self.is_meta()) refuse_bool(self, "addmm_impl_cpu_");
     r.result({sizes, 2}, mat1.dtype(), mat1.device());
   })
   .kernel([](Tensor& result, const Tensor& self, const Tensor& mat1, const Tensor& mat2,
              const Scalar& beta, const Scalar& alpha) {
+    refuse_bool(self, "addmm_impl_cpu_");
     on_top_of(result, self, beta, [&](const Scalar& b) { multiply(result, mat1, mat2, alpha, b); });
   })
   .cost([](double& flops, double&, const Tensor& result, const Tensor&, const Tensor& mat1,
@@ -393,11 +393,11 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> addmv =
           "addmv input tensors must have the same dtype, but got ", type_name_of(self.dtype()),
           ", ", type_name_of(mat.dtype()), ", and ", type_name_of(vec.dtype()));
     same_device(mat, vec);
-    if (!self.is_meta() && mat.numel()) refuse_bool(self, "addmv_impl_cpu");
     r.result({mat->sizes[0]}, mat.dtype(), mat.device());
   })
   .kernel([](Tensor& result, const Tensor& self, const Tensor& mat, const Tensor& vec,
              const Scalar& beta, const Scalar& alpha) {
+    if (mat.numel()) refuse_bool(self, "addmv_impl_cpu");
     on_top_of(result, self, beta,
               [&](const Scalar& b) { multiply_vector(result, mat, vec, alpha, b); });
   })
@@ -553,7 +553,10 @@ const auto addr = define<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)>(
     >>> torch.addr(torch.zeros(1, 2), torch.ones(1), torch.tensor([3., 4.]))
     tensor([[3., 4.]])
   )")
-  .out({.inputs = true})
+  .out({.inputs = true, .inplace_check = [](const Arg* args) {
+    const int64_t dims = args->as_tensor().dim();
+    check(dims == 2, "2D tensor expected, got ", dims, "D tensor for input");
+  }})
   .forms(Function | Method | Inplace | Out)
   .infer([](Infer& r, const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar&,
             const Scalar&) {

@@ -114,8 +114,8 @@ void fit_target(const Record& r, const Tensor& out, const ResultMeta& m) {
 class Chosen {
  public:
   Chosen(const Record& r, const Arg* args, const Tensor& out) : args_(args) {
-    if (r.kind == Kind::Factory) {
-      const int dtype = r.param("dtype"), device = r.param("device");
+    const int dtype = r.param("dtype"), device = r.param("device");
+    if (device >= 0) {  // a factory
       copy(r);
       if (dtype >= 0) {
         const Arg& given = args[dtype];
@@ -124,9 +124,8 @@ class Chosen {
               " does not match dtype of out parameter (", type_name_of(out.dtype()), ")");
         copy_[dtype] = Arg(out.dtype());
       }
-      if (device >= 0) copy_[device] = Arg(out.device());
+      copy_[device] = Arg(out.device());
     } else if (r.out.dtype == OutDType::Chosen) {
-      const int dtype = r.param("dtype");
       if (dtype < 0 || !args[dtype].is_none()) return;
       copy(r);
       copy_[dtype] = Arg(out.dtype());
@@ -182,7 +181,7 @@ void copied_out(const Record& r, const Arg* args, const Tensor* targets) {
   const Chosen chosen(r, args, targets[0]);
   Value results[kMostResults];
   invoke(r, chosen.args(), results);
-  for (int i = r.visible; i-- > 0;)
+  for (int i = 0; i < r.visible; ++i)
     check_dtype(r, args, targets[i], results[i].tensor().dtype());
   for (int i = 0; i < r.visible; ++i) {
     const Tensor& made = results[i].tensor();

@@ -99,7 +99,11 @@ const Op<Tensor(Tensor, MaybeDType)> mean = define<Tensor(Tensor, MaybeDType)>(
     >>> torch.mean(torch.tensor([[1., 2.], [3., 4.]]), 1)
     tensor([1.5000, 3.5000])
   )")
-  .forms(Function | Method)
+  .out({.dtype = OutDType::Chosen, .check = [](const Arg*, const Tensor* targets) {
+    check(is_differentiable(targets->dtype()), "mean.dtype_out(): input types can't be cast to the "
+          "desired output type ", type_name_of(targets->dtype()));
+  }})
+  .forms(Function | Method | Out)
   .linear()
   .infer([](Infer& r, const Tensor& self, MaybeDType dtype) {
     r.result({}, mean_dtype(self, dtype), self.device());
@@ -113,6 +117,10 @@ const Op<Tensor(Tensor, MaybeDims, bool, MaybeDType)> mean_dim =
     define<Tensor(Tensor, MaybeDims, bool, MaybeDType)>(
     "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
   .node("MeanBackward1")
+  .out({.dtype = OutDType::Chosen, .check = [](const Arg*, const Tensor* targets) {
+    check(is_differentiable(targets->dtype()), "mean.dtype_out(): input types can't be cast to the "
+          "desired output type ", type_name_of(targets->dtype()));
+  }})
   .forms(Function | Method | Out)
   .linear()
   .infer([](Infer& r, const Tensor& self, MaybeDims dim, bool keepdim, MaybeDType dtype) {
@@ -168,6 +176,9 @@ const Op<Tensor(Tensor, MaybeDims, bool, MaybeDType)> nansum =
              sum_dtype(self, dtype), self.device());
   })
   .kernel([](Tensor& result, const Tensor& self, MaybeDims dim, bool, MaybeDType) {
+    check(!self.is_floating() || is_differentiable(result.dtype()) || self.numel() == 0,
+          ErrorKind::NotImplemented, "\"nansum_cpu\" not implemented for '",
+          type_name_of(result.dtype()), "'");
     sum_into(result, self.is_floating() ? without_nan(self) : self, reduced_mask(dim, self.dim()));
   })
   .grad("self", "grad, self, dim, keepdim",

@@ -37,7 +37,7 @@ void infer_scan(Infer& r, const Tensor& self, int64_t dim, DType dtype) {
   r.result(self.sizes(), dtype, self.device());
 }
 void refuse_bool(const char* kernel, const Tensor& out) {
-  check(!is_bool(out.dtype()), ErrorKind::NotImplemented, "\"", kernel,
+  check(!is_bool(out.dtype()) || out.dim() == 0 || out.numel() == 0, ErrorKind::NotImplemented, "\"", kernel,
         "\" not implemented for 'Bool'");
 }
 

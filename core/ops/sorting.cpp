@@ -264,6 +264,20 @@ const Op<Pair(Tensor, int64_t, int64_t, bool)> kthvalue =
     return selection_backward(grad, dim, indices, sizes, keepdim);
   });
 
+namespace {
+
+void check_median_out(const Arg* args, const Tensor* targets) {
+  const DType wanted = args->as_tensor().dtype(), values = targets[0].dtype();
+  check(targets[1].dtype() == DType::Int64, "Expected tensor for argument #1 'indices' to have "
+        "scalar type Long; but got torch.", type_name_of(targets[1].dtype()), "Tensor instead "
+        "(while checking arguments for median)");
+  check(values == wanted, "Expected tensor for 'values' to have the same type as tensor for "
+        "argument #2 'self'; but type torch.", type_name_of(values), "Tensor does not equal torch.",
+        type_name_of(wanted), "Tensor (while checking arguments for median)");
+}
+
+}  // namespace
+
 const auto median = define<Tensor(Tensor)>("median(Tensor self) -> Tensor")
   .doc(R"(
     The median, the lower of two: of all elements, or along a dimension with its index. NaN wins.
@@ -282,8 +296,8 @@ const auto median = define<Tensor(Tensor)>("median(Tensor self) -> Tensor")
 const auto median_dim = define<Pair(Tensor, int64_t, bool)>(
     "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)")
   .node("MedianBackward1")
+  .out({.dtype = OutDType::Exact, .check = check_median_out})
   .forms(Function | Method | Out)
-  .exact_out()
   .nondiff("indices")
   .infer([](Infer& r, const Tensor& self, int64_t dim, bool keepdim) {
     infer_chosen(r, "median", self, dim, keepdim);
@@ -314,8 +328,8 @@ const auto nanmedian = define<Tensor(Tensor)>("nanmedian(Tensor self) -> Tensor"
 const auto nanmedian_dim = define<Pair(Tensor, int64_t, bool)>(
     "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)")
   .node("NanmedianBackward1")
+  .out({.dtype = OutDType::Exact, .check = check_median_out})
   .forms(Function | Method | Out)
-  .exact_out()
   .nondiff("indices")
   .infer([](Infer& r, const Tensor& self, int64_t dim, bool keepdim) {
     infer_chosen(r, "nanmedian", self, dim, keepdim);

@@ -420,6 +420,8 @@ const auto quantile = define<Tensor(Tensor, Tensor, MaybeInt, bool, Text)>(
     >>> torch.quantile(torch.tensor([0., 1., 2., 3.]), 0.5)
     tensor(1.5000)
   )")
+  .out({.dtype = OutDType::Exact,
+        .text = "quantile() out tensor must be same dtype as the input tensor"})
   .forms(Function | Method | Out)
   .autocast(Autocast::Float)
   .composite([](const Tensor& self, const Tensor& q, MaybeInt dim, bool keepdim, Text how) {

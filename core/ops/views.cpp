@@ -13,7 +13,7 @@ const Op<Tensor(Tensor, Ints, Ints, std::optional<int64_t>)> as_strided =
     tensor([[0., 2.],
             [1., 3.]])
   )")
-  .forms(Function | Method)
+  .forms(Function | Method | Inplace)
   .accepts_conj()
   .view([](const Tensor& self, Ints size, Ints stride, std::optional<int64_t> offset) {
     check(size.size() == stride.size(), "mismatch in length of strides and shape");
@@ -171,6 +171,17 @@ const Op<Tensor(Tensor, Ints)> reshape = define<Tensor(Tensor, Ints)>(
 
 Tensor view_or_reshape(const Tensor& t, Ints sizes) { return reshape(t, sizes); }
 
+namespace {
+
+// How errors of expand call a tensor: by its old type, where it has one.
+std::string legacy_name(DType t) {
+  const std::string name(type_name_of(t));
+  const bool old = !is_bool(t) && !is_complex(t) && t != DType::BFloat16;
+  return old ? "torch." + name + "Tensor" : "CPU" + name + "Type";
+}
+
+}  // namespace
+
 const Op<Tensor(Tensor, Ints, bool)> expand = define<Tensor(Tensor, Ints, bool)>(
     "expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)")
   .doc(R"(
@@ -185,7 +196,7 @@ const Op<Tensor(Tensor, Ints, bool)> expand = define<Tensor(Tensor, Ints, bool)>
   .linear()
   .view([](const Tensor& self, Ints size, bool) {
     const int64_t n = int64_t(size.size()), lead = n - self.dim();
-    check(lead >= 0, "expand(torch.", type_name_of(self.dtype()), "Tensor{", self.sizes(),
+    check(lead >= 0, "expand(", legacy_name(self.dtype()), "{", self.sizes(),
           "}, size=", size, "): the number of sizes provided (", n,
           ") must be greater or equal to the number of dimensions in the tensor (", self.dim(), ")");
     Dims sizes, strides;
@@ -253,7 +264,7 @@ const Op<Tensor(Tensor, int64_t, int64_t)> transpose = define<Tensor(Tensor, int
     torch.Size([3, 2])
   )")
   .alias("swapdims")
-  .forms(Function | Method)
+  .forms(Function | Method | Inplace)
   .accepts_conj()
   .linear()
   .view([](const Tensor& self, int64_t dim0, int64_t dim1) {
@@ -282,7 +293,7 @@ const Op<Tensor(Tensor)> t = define<Tensor(Tensor)>("t(Tensor(a) self) -> Tensor
     >>> torch.t(torch.zeros(2, 3)).shape
     torch.Size([3, 2])
   )")
-  .forms(Function | Method)
+  .forms(Function | Method | Inplace)
   .node("TBackward0")
   .accepts_conj()
   .linear()
@@ -305,7 +316,7 @@ const Op<Tensor(Tensor, int64_t)> unsqueeze = define<Tensor(Tensor, int64_t)>(
     >>> torch.unsqueeze(torch.zeros(3), 0).shape
     torch.Size([1, 3])
   )")
-  .forms(Function | Method)
+  .forms(Function | Method | Inplace)
   .accepts_conj()
   .linear()
   .view([](const Tensor& self, int64_t dim) {
@@ -339,7 +350,7 @@ const Op<Tensor(Tensor)> squeeze = define<Tensor(Tensor)>("squeeze(Tensor(a) sel
     >>> torch.squeeze(torch.zeros(1, 2, 1)).shape
     torch.Size([2])
   )")
-  .forms(Function | Method)
+  .forms(Function | Method | Inplace)
   .accepts_conj()
   .linear()
   .view([](const Tensor& self) { return squeezed(self, ~uint64_t(0)); })
@@ -348,7 +359,7 @@ const Op<Tensor(Tensor)> squeeze = define<Tensor(Tensor)>("squeeze(Tensor(a) sel
 const Op<Tensor(Tensor, int64_t)> squeeze_dim = define<Tensor(Tensor, int64_t)>(
     "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)")
   .node("SqueezeBackward1")
-  .forms(Function | Method)
+  .forms(Function | Method | Inplace)
   .accepts_conj()
   .linear()
   .view([](const Tensor& self, int64_t dim) {
@@ -359,7 +370,7 @@ const Op<Tensor(Tensor, int64_t)> squeeze_dim = define<Tensor(Tensor, int64_t)>(
 
 const auto squeeze_dims = define<Tensor(Tensor, Ints)>("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)")
   .node("SqueezeBackward2")
-  .forms(Function | Method)
+  .forms(Function | Method | Inplace)
   .accepts_conj()
   .linear()
   .view([](const Tensor& self, Ints dims) {
