@@ -5,6 +5,7 @@
 namespace rl::bind {
 
 extern PyGetSetDef tensor_properties[];       // properties.cpp
+void name_tensor_properties();                // before the type is made of them
 extern PyMethodDef tensor_methods[];          // methods.cpp
 
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs);  // construct.cpp

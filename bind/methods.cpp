@@ -1,5 +1,6 @@
 // Methods of tensors that are not ops: questions, conversions, numbers, storage.
 #include "autograd/meta.h"
+#include "bind/asked.h"
 #include "bind/autograd.h"
 #include "bind/interchange.h"
 #include "bind/members.h"
@@ -466,6 +467,11 @@ PyMethodDef tensor_methods[] = {
     {}};
 
 int tensor_bool(PyObject* o) {
+  PyObject* answer;
+  if (overridden(o) && asked_slot("__bool__", &o, 1, answer)) {
+    const Owned kept(answer);
+    return answer ? PyObject_IsTrue(answer) : -1;
+  }
   return guarded([&]() -> int {
     const Tensor& t = self_of(o);
     check(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
@@ -480,6 +486,8 @@ void check_one(const Tensor& t) {
 }
 
 PyObject* tensor_int(PyObject* o) {
+  PyObject* answer;
+  if (overridden(o) && asked_slot("__int__", &o, 1, answer)) return answer;
   return guarded([&]() -> PyObject* {
     check_one(self_of(o));
     const Scalar s = number_of(self_of(o));
@@ -489,6 +497,8 @@ PyObject* tensor_int(PyObject* o) {
 }
 
 PyObject* tensor_float(PyObject* o) {
+  PyObject* answer;
+  if (overridden(o) && asked_slot("__float__", &o, 1, answer)) return answer;
   return guarded([&] {
     check_one(self_of(o));
     const Scalar s = number_of(self_of(o));
@@ -499,6 +509,8 @@ PyObject* tensor_float(PyObject* o) {
 }
 
 PyObject* tensor_index(PyObject* o) {
+  PyObject* answer;
+  if (overridden(o) && asked_slot("__index__", &o, 1, answer)) return answer;
   return guarded([&] {
     const Tensor& t = self_of(o);
     check(t.numel() == 1 && (is_integral(t.dtype()) || t.dtype() == DType::Bool), ErrorKind::Type,
@@ -508,6 +520,11 @@ PyObject* tensor_index(PyObject* o) {
 }
 
 Py_ssize_t tensor_length(PyObject* o) {
+  PyObject* answer;
+  if (overridden(o) && asked_slot("__len__", &o, 1, answer)) {
+    const Owned kept(answer);
+    return answer ? PyLong_AsSsize_t(answer) : -1;
+  }
   return guarded([&]() -> Py_ssize_t {
     const Tensor& t = self_of(o);
     check(t.dim() > 0, ErrorKind::Type, "len() of a 0-d tensor");

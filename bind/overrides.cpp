@@ -99,8 +99,8 @@ PyObject* call_override(PyObject* function, PyObject* const* args, Py_ssize_t co
   if (modes() & kFunctionMode) {
     Owned overrides(PyImport_ImportModule("rushlight.overrides"));
     if (!overrides) return nullptr;
-    PyObject* r = PyObject_CallMethod(overrides.get(), "_call_mode", "OOOO", function, types.get(),
-                                      positional.get(), keywords.get());
+    PyObject* r = PyObject_CallMethod(overrides.get(), "_call_mode", named ? "OOOO" : "OOO",
+                                      function, types.get(), positional.get(), keywords.get());
     if (!r || r != Py_NotImplemented) return r;
     Py_DECREF(r);
     if (found.objects.empty()) return nullptr;
@@ -109,7 +109,7 @@ PyObject* call_override(PyObject* function, PyObject* const* args, Py_ssize_t co
     Owned f(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(o)), torch_function_name()));
     if (!f) return nullptr;
     Owned r(PyObject_CallFunctionObjArgs(f.get(), function, types.get(), positional.get(),
-                                         keywords.get(), nullptr));
+                                         named ? keywords.get() : nullptr, nullptr));
     if (!r) return nullptr;
     if (r.get() != Py_NotImplemented) return r.leave();
   }
@@ -124,6 +124,11 @@ PyObject* set_subclass_overrides(PyObject*, PyObject* on) {
   const bool before = !subclasses_off;
   subclasses_off = PyObject_IsTrue(on) == 0;
   return py_bool(before);
+}
+
+// Whether an argument overrides, or a mode is on; for methods and functions written in Python.
+PyObject* has_torch_function(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return py_bool(any_override(args, count) || (modes() & kFunctionMode));
 }
 
 PyObject* set_function_mode(PyObject*, PyObject* on) {

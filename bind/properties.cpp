@@ -1,5 +1,6 @@
 // Properties of tensors.
 #include "autograd/meta.h"
+#include "bind/asked.h"
 #include "bind/autograd.h"
 #include "bind/members.h"
 #include "bind/origin.h"
@@ -12,8 +13,17 @@ namespace {
 const Tensor& self_of(PyObject* o) { return tensor_of(o); }
 
 // A property of a class that overrides is asked of the class first.
-template <PyObject* (*F)(const Tensor&)> PyObject* get(PyObject* o, void*) {
+template <PyObject* (*F)(const Tensor&)> PyObject* get(PyObject* o, void* name) {
+  PyObject* answer;
+  if (overridden(o) && asked_property(o, static_cast<char*>(name), nullptr, false, answer))
+    return answer;
   return guarded([&] { return F(self_of(o)); });
+}
+template <int (*F)(PyObject*, PyObject*, void*)> int set(PyObject* o, PyObject* value, void* name) {
+  PyObject* answer;
+  if (overridden(o) && asked_property(o, static_cast<char*>(name), value, true, answer))
+    return answer ? (Py_DECREF(answer), 0) : -1;
+  return F(o, value, name);
 }
 
 PyObject* shape(const Tensor& t) { return wrap_size(t.sizes()); }
@@ -170,14 +180,14 @@ PyGetSetDef tensor_properties[] = {
     {"layout", get<layout>, nullptr, nullptr, nullptr},
     {"ndim", get<ndim>, nullptr, nullptr, nullptr},
     {"is_leaf", get<is_leaf_>, nullptr, nullptr, nullptr},
-    {"requires_grad", get<requires_grad_get>, requires_grad_set, nullptr, nullptr},
+    {"requires_grad", get<requires_grad_get>, set<requires_grad_set>, nullptr, nullptr},
     {"retains_grad", get<retains>, nullptr, nullptr, nullptr},
     {"output_nr", get<output_nr>, nullptr, nullptr, nullptr},
     {"grad_fn", get<grad_fn_get>, no_set, nullptr, nullptr},
-    {"grad", get<grad_get>, grad_set, nullptr, nullptr},
-    {"_grad", get<grad_get>, grad_set, nullptr, nullptr},
+    {"grad", get<grad_get>, set<grad_set>, nullptr, nullptr},
+    {"_grad", get<grad_get>, set<grad_set>, nullptr, nullptr},
     {"_base", get<base>, nullptr, nullptr, nullptr},
-    {"data", get<data_get>, data_set, nullptr, nullptr},
+    {"data", get<data_get>, set<data_set>, nullptr, nullptr},
     {"_version", get<version>, nullptr, nullptr, nullptr},
     {"itemsize", get<itemsize>, nullptr, nullptr, nullptr},
     {"nbytes", get<nbytes>, nullptr, nullptr, nullptr},
@@ -198,8 +208,13 @@ PyGetSetDef tensor_properties[] = {
     {"mT", get<matrix_t>, nullptr, nullptr, nullptr},
     {"H", get<big_h>, nullptr, nullptr, nullptr},
     {"mH", get<matrix_h>, nullptr, nullptr, nullptr},
-    {"real", get<real>, part_set<true>, nullptr, nullptr},
-    {"imag", get<imag>, part_set<false>, nullptr, nullptr},
+    {"real", get<real>, set<part_set<true>>, nullptr, nullptr},
+    {"imag", get<imag>, set<part_set<false>>, nullptr, nullptr},
     {}};
+
+void name_tensor_properties() {  // get and set find the name that they ask for
+  for (PyGetSetDef* p = tensor_properties; p->name; ++p)
+    if (p->get != PyObject_GenericGetDict) p->closure = const_cast<char*>(p->name);
+}
 
 }  // namespace rl::bind

@@ -1,6 +1,8 @@
 // Exceptions between C++ and Python.
 #include "bind/python.h"
 
+#include "base/interrupt.h"
+
 #include <new>
 #include <stdexcept>
 
@@ -49,6 +51,8 @@ void set_exception() {
     PyErr_SetString(linalg_error_type, e.what());
   } catch (const Error& e) {
     PyErr_SetString(class_of(e.kind()), e.what());
+  } catch (const Interrupted&) {
+    if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& e) {

@@ -2,6 +2,7 @@
 #include "bind/runtime.h"
 
 #include "base/allocator.h"
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "bind/op.h"
 #include "ops/dispatch.h"
@@ -18,6 +19,13 @@ void warn_python(const char* message) {
 }
 void* release_lock() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
 void acquire_lock(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+// Whether a signal's handler raised; only the main thread runs them. The exception stays set.
+bool signalled() {
+  static const unsigned long main_thread = PyThread_get_thread_ident();  // first asked at import
+  if (PyThread_get_thread_ident() != main_thread) return false;
+  const WithLock lock;
+  return PyErr_CheckSignals() != 0;
+}
 
 // ---- Threads
 
@@ -291,6 +299,7 @@ PyObject* set_parameter_type(PyObject*, PyObject* type) {
 
 PyObject* set_subclass_overrides(PyObject*, PyObject* on);
 PyObject* set_function_mode(PyObject*, PyObject* on);
+PyObject* has_torch_function(PyObject*, PyObject* const* args, Py_ssize_t count);
 
 namespace {
 PyMethodDef functions[] = {
@@ -310,12 +319,16 @@ PyMethodDef functions[] = {
     {"_set_parameter_type", set_parameter_type, METH_O, nullptr},
     {"_set_subclass_overrides", set_subclass_overrides, METH_O, nullptr},
     {"_set_function_mode", set_function_mode, METH_O, nullptr},
+    {"_has_torch_function_variadic", reinterpret_cast<PyCFunction>(has_torch_function),
+     METH_FASTCALL, nullptr},
     {}};
 }
 
 int add_runtime(PyObject* module) {
   warn_hook = warn_python;
   lock_hooks = {release_lock, acquire_lock};
+  signalled();
+  interrupt_hook = signalled;
   PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},
                          {Py_tp_new, reinterpret_cast<void*>(generator_new)},
                          {Py_tp_methods, generator_methods},

@@ -2,6 +2,7 @@
 #include "bind/tensor.h"
 
 #include "autograd/meta.h"
+#include "bind/asked.h"
 #include "bind/hooks.h"
 #include "bind/interchange.h"
 #include "bind/members.h"
@@ -211,6 +212,7 @@ int add_tensor_types(PyObject* module) {
   meta_type = reinterpret_cast<PyTypeObject*>(
       PyType_FromSpecWithBases(&meta_spec, meta_bases.get()));
   if (!meta_type) return -1;
+  name_tensor_properties();
   PyType_Slot slots[] = {
       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
@@ -257,6 +259,9 @@ int add_tensor_types(PyObject* module) {
   tensor_type = make_type("rushlight.Tensor", tensor_base_type, own);
   if (!tensor_type) return -1;
   tensor_type->tp_name = "Tensor";  // as PyTorch's messages call it
+  if (ask_for_methods(tensor_base_type, tensor_methods) < 0 ||
+      ask_for_methods(tensor_type, interchange_methods) < 0)
+    return -1;
   return PyModule_AddObjectRef(module, "_TensorMeta", reinterpret_cast<PyObject*>(meta_type)) |
          PyModule_AddObjectRef(module, "TensorBase", reinterpret_cast<PyObject*>(tensor_base_type)) |
          PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type));

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import rushlight as torch
 
 from . import _tensor_str, _utils, overrides, storage
@@ -412,17 +414,35 @@ _MISSING = (
 )  # fmt: skip
 
 
+_NEVER_ASKED = {"__setstate__", "__iter__", "_reduce_ex_internal", "is_distributed"}
+
+
+def _asked(method):
+    """The method behind a question to ``__torch_function__``, if the class or a mode has one."""
+    if method.__name__ in _NEVER_ASKED:
+        return method
+    has = overrides.has_torch_function_unary
+
+    @functools.wraps(method)
+    def asks(self, *args, **kwargs):
+        if has(self):
+            return overrides.handle_torch_function(asks, (self,), self, *args, **kwargs)
+        return method(self, *args, **kwargs)
+
+    return asks
+
+
 def attach(tensor_type: type) -> None:
     """Gives ``tensor_type``, the core's Tensor, the methods of this file that it lacks."""
     for method in _ALWAYS:
-        setattr(tensor_type, method.__name__, method)
+        setattr(tensor_type, method.__name__, _asked(method))
     for method in _MISSING:
         if not hasattr(tensor_type, method.__name__):
-            setattr(tensor_type, method.__name__, method)
+            setattr(tensor_type, method.__name__, _asked(method))
     if not hasattr(tensor_type, "storage"):
-        tensor_type.storage = storage_
+        tensor_type.storage = _asked(storage_)
     if not hasattr(tensor_type, "type"):
-        tensor_type.type = type_
+        tensor_type.type = _asked(type_)
     tensor_type.__torch_function__ = classmethod(overrides.default_torch_function)
     tensor_type.__array_priority__ = 1000  # numpy leaves mixed operators to us
     _utils.register_pickling()

@@ -9,6 +9,9 @@ __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
     "TorchFunctionMode",
+    "get_ignored_functions",
+    "get_overridable_functions",
+    "get_testing_overrides",
     "handle_torch_function",
     "has_torch_function",
     "has_torch_function_unary",
@@ -158,7 +161,7 @@ def _get_current_function_mode():
     return stack[-1] if stack else None
 
 
-def _call_mode(function, types, args, kwargs):
+def _call_mode(function, types, args, kwargs=None):
     """Asks the innermost mode; the core calls this while one is on."""
     stack = _stack()
     if not stack:
@@ -166,6 +169,8 @@ def _call_mode(function, types, args, kwargs):
     mode = stack.pop()
     _C._set_function_mode(bool(stack))
     try:
+        if kwargs is None:
+            return mode.__torch_function__(function, types, args)
         return mode.__torch_function__(function, types, args, kwargs)
     finally:
         stack.append(mode)
@@ -179,21 +184,13 @@ def _overrides(kind) -> bool:
     return not getattr(method, "_disabled_torch_function", False)
 
 
+has_torch_function_variadic = _C._has_torch_function_variadic
+has_torch_function_unary = has_torch_function_variadic
+
+
 def has_torch_function(relevant_args) -> bool:
     """Whether one of ``relevant_args`` overrides, or a mode is on."""
-    return bool(_local is not None and _stack()) or any(
-        _overrides(type(each)) for each in relevant_args
-    )
-
-
-def has_torch_function_unary(argument) -> bool:
-    """Whether ``argument`` overrides, or a mode is on."""
-    return has_torch_function((argument,))
-
-
-def has_torch_function_variadic(*arguments) -> bool:
-    """Whether one of ``arguments`` overrides, or a mode is on."""
-    return has_torch_function(arguments)
+    return has_torch_function_variadic(*relevant_args)
 
 
 def _get_overloaded_args(relevant_args, get_type_fn=type) -> list:
@@ -248,22 +245,123 @@ def is_tensor_like(inp) -> bool:
     return type(inp) is _C.Tensor or hasattr(inp, "__torch_function__")
 
 
+def _namespaces() -> list:
+    """(dotted name, namespace) of where functions that can be overridden live."""
+    import rushlight as torch
+
+    names = ("functional", "nn.functional", "nn.init", "linalg", "fft", "special")
+    found = [("torch", torch)]
+    for name in names:
+        place = torch
+        for part in name.split("."):
+            place = getattr(place, part, None)
+        if place is not None:
+            found.append((f"torch.{name}", place))
+    return [*found, ("torch.Tensor", torch.Tensor)]
+
+
+def _members(place) -> list:
+    """(name, function) of a namespace; a property counts by its getter and its setter."""
+    of_class = isinstance(place, type)
+    public = None if of_class else getattr(place, "__all__", None)
+    found = []
+    for name in public or dir(place):
+        if name.startswith("_") and not (of_class and name.startswith("__")):
+            continue
+        if name in _NOT_OVERRIDABLE:
+            continue
+        value = getattr(place, name, None)
+        if isinstance(value, type) or value is None:
+            continue
+        if of_class and getattr(object, name, None) is value:
+            continue
+        if callable(value):
+            found.append((name, value))
+        elif of_class and hasattr(value, "__get__"):
+            found.append((name + ".__get__", value.__get__))
+            if hasattr(value, "__set__"):
+                found.append((name + ".__set__", value.__set__))
+    return found
+
+
+def _takes_tensors(function) -> bool:
+    """False for functions that no argument could override: those of settings and of modes."""
+    kind = type(function).__name__
+    if kind != "Function":
+        return kind in ("function", "Method", "TensorMethod", "method-wrapper", "method_descriptor")
+    return not any(
+        entry["kind"] == "factory" and "Tensor" not in entry["signature"].partition("->")[0]
+        for entry in _records().get(function.__name__, ())
+    )
+
+
+_by_name = None
+
+
+def _records() -> dict:
+    global _by_name
+    if _by_name is None:
+        _by_name = {}
+        for entry in _C.op_table():
+            _by_name.setdefault(entry["python"], []).append(entry)
+    return _by_name
+
+
+_NOT_OVERRIDABLE = {
+    "__class__", "__delattr__", "__dict__", "__getattribute__", "__init__", "__init_subclass__",
+    "__new__", "__setattr__", "__setstate__", "__str__", "__subclasshook__", "__torch_function__",
+    "__weakref__", "__module__", "__doc__", "__array_priority__", "__iter__", "__hash__",
+    "as_subclass", "_make_subclass",
+}  # fmt: skip
+
+
+def get_overridable_functions() -> dict:
+    """The functions that ``__torch_function__`` can override, by the namespace they live in."""
+    found: dict = {}
+    for _, place in _namespaces():
+        functions = [f for _, f in _members(place) if _takes_tensors(f)]
+        if functions:
+            found[place] = functions
+    return found
+
+
+def get_ignored_functions() -> set:
+    """Public functions that cannot be overridden: no argument of theirs is a tensor."""
+    return {f for _, place in _namespaces() for _, f in _members(place) if not _takes_tensors(f)}
+
+
+def get_testing_overrides() -> dict:
+    """For each function that can be overridden, one of as free a signature that returns -1."""
+    return {f: _minus_one for each in get_overridable_functions().values() for f in each}
+
+
+def _minus_one(*args, **kwargs):
+    return -1
+
+
 def is_tensor_method_or_property(func) -> bool:
     """Whether ``func`` belongs to the tensor class: a method, or the getter of a property."""
-    if getattr(func, "__name__", None) == "__get__":
-        return True
     name = getattr(func, "__name__", "")
-    return name in dir(_C.Tensor) and getattr(_C.Tensor, name, None) is func
+    return name == "__get__" or func in (getattr(_C.Tensor, name, None) if name else None,)
+
+
+_names: dict = {}
 
 
 def resolve_name(f):
     """The dotted name under which ``f`` is known, or None."""
-    name = getattr(f, "__name__", None)
-    if name is None:
+    if isinstance(f, (str, type)):
         return None
-    if getattr(_C.Tensor, name, None) is f:
-        return f"torch.Tensor.{name}"
-    return f"{getattr(f, '__module__', None) or 'torch'}.{name}"
+    for again in (False, True):
+        try:
+            if (name := _names.get(f)) is not None or again:
+                return name
+        except TypeError:
+            return None
+        for prefix, place in _namespaces():
+            for name, function in _members(place):
+                _names.setdefault(function, f"{prefix}.{name}")
+    return None
 
 
 def enable_reentrant_dispatch():

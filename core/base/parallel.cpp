@@ -1,6 +1,8 @@
 // The thread pool: workers take numbered chunks of one job at a time and block soon when idle.
 #include "base/parallel.h"
 
+#include "base/interrupt.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
@@ -20,9 +22,14 @@
 #include <vector>
 
 namespace rl {
+
+std::atomic<bool (*)()> interrupt_hook{nullptr};
+
 namespace {
 
-thread_local constinit bool t_inside = false;
+using Clock = std::chrono::steady_clock;
+thread_local constinit bool t_inside = false, t_worker = false;
+thread_local Clock::time_point t_asked{};
 
 inline void relax() {
 #if defined(__x86_64__)
@@ -34,7 +41,6 @@ inline void relax() {
 
 // Waits until word differs from `seen`: about 20 microseconds of spinning, then blocked.
 void wait_change(const std::atomic<uint32_t>& word, uint32_t seen) {
-  using Clock = std::chrono::steady_clock;
   const auto limit = Clock::now() + std::chrono::microseconds(20);
   do {
     for (int i = 0; i < 32; ++i) {
@@ -43,6 +49,28 @@ void wait_change(const std::atomic<uint32_t>& word, uint32_t seen) {
     }
   } while (Clock::now() < limit);
   while (word.load(std::memory_order_acquire) == seen) word.wait(seen);
+}
+
+// Note [Pieces]
+// A chunk is done in pieces, so that Ctrl-C is answered between them. A piece is a multiple of the
+// grain, which the caller takes for about 20 microseconds of work: the borders do not depend on
+// time, and results stay reproducible.
+constexpr int64_t kGrainsInPiece = 256;
+constexpr int64_t kHeavyItems = 16;  // with a grain of 1, an item may be much work
+
+void in_pieces(int64_t begin, int64_t end, int64_t piece, RangeBody body, void* context, int thread,
+               const std::atomic<bool>* stop) {
+  if (piece <= 0) {
+    body(context, begin, end, thread);
+    return;
+  }
+  while (end - begin > piece) {
+    body(context, begin, begin + piece, thread);
+    begin += piece;
+    if (stop && stop->load(std::memory_order_relaxed)) return;
+    poll_interrupt();
+  }
+  body(context, begin, end, thread);
 }
 
 // Note [Taking chunks]
@@ -54,7 +82,8 @@ void wait_change(const std::atomic<uint32_t>& word, uint32_t seen) {
 class Pool {
  public:
   // Returns false if another caller holds the pool and `wait` is false.
-  bool run(int64_t begin, int64_t end, int chunks, RangeBody body, void* context, bool wait) {
+  bool run(int64_t begin, int64_t end, int chunks, int64_t piece, RangeBody body, void* context,
+           bool wait) {
     std::unique_lock<std::mutex> lock(run_mutex_, std::defer_lock);
     if (wait) lock.lock();
     else if (!lock.try_lock()) return false;
@@ -66,6 +95,8 @@ class Pool {
     chunks_.store(chunks, std::memory_order_relaxed);
     done_.store(0, std::memory_order_relaxed);
     error_ = nullptr;
+    stop_.store(false, std::memory_order_relaxed);
+    piece_ = piece;
     const uint32_t number = number_.load(std::memory_order_relaxed) + 1;
     ticket_.store(uint64_t(number) << 32 | uint32_t(chunks), std::memory_order_release);
     number_.store(number, std::memory_order_release);
@@ -99,8 +130,10 @@ class Pool {
       }
       const int i = chunks - int(uint32_t(ticket));
       try {
-        body(context, border(begin, end, chunks, i), border(begin, end, chunks, i + 1), i);
+        in_pieces(border(begin, end, chunks, i), border(begin, end, chunks, i + 1), piece_,
+                  body, context, i, &stop_);
       } catch (...) {
+        stop_.store(true, std::memory_order_relaxed);
         std::lock_guard<std::mutex> guard(error_mutex_);
         if (!error_) error_ = std::current_exception();
       }
@@ -115,6 +148,7 @@ class Pool {
   void start_workers(int wanted) {
     for (; workers_ < wanted; ++workers_) {
       std::thread([this, seen = number_.load()]() mutable {
+        t_worker = true;
         for (;;) {
           wait_change(number_, seen);
           seen = number_.load(std::memory_order_acquire);
@@ -127,6 +161,8 @@ class Pool {
   std::mutex run_mutex_, error_mutex_;
   int workers_ = 0;
   std::exception_ptr error_;
+  std::atomic<bool> stop_{false};      // a chunk failed: the others' results are not wanted
+  int64_t piece_ = 0;
   std::atomic<int64_t> begin_{0}, end_{0};
   std::atomic<RangeBody> body_{nullptr};
   std::atomic<void*> context_{nullptr};
@@ -207,6 +243,15 @@ constinit std::atomic<int> g_threads{0};
 
 }  // namespace
 
+void poll_interrupt() {
+  if (t_worker) return;
+  const auto now = Clock::now();
+  if (now - t_asked < std::chrono::milliseconds(50)) return;
+  t_asked = now;
+  const auto hook = interrupt_hook.load(std::memory_order_relaxed);
+  if (hook && hook()) throw Interrupted();
+}
+
 int num_threads() {
   const int n = g_threads.load(std::memory_order_relaxed);
   if (n > 0) return n;
@@ -223,16 +268,18 @@ void parallel_run(int64_t begin, int64_t end, int64_t grain, RangeBody body, voi
   if (begin >= end) return;
   const int64_t most = std::max<int64_t>(1, (end - begin) / std::max<int64_t>(grain, 1));
   const int chunks = int(std::min<int64_t>(num_threads(), most));
-  if (chunks > 1 && !t_inside && pool().run(begin, end, chunks, body, context, false)) return;
+  const int64_t piece = grain <= 1 ? kHeavyItems : kGrainsInPiece * grain;
+  if (chunks > 1 && !t_inside && pool().run(begin, end, chunks, piece, body, context, false)) return;
   // Nested, or another caller has the pool: the same chunks, one after the other.
   for (int i = 0; i < chunks; ++i) {
-    body(context, Pool::border(begin, end, chunks, i), Pool::border(begin, end, chunks, i + 1), i);
+    in_pieces(Pool::border(begin, end, chunks, i), Pool::border(begin, end, chunks, i + 1), piece,
+              body, context, i, nullptr);
   }
 }
 
 void parallel_together(int n, RangeBody body, void* context) {
   if (!t_inside) {
-    pool().run(0, n, n, body, context, true);
+    pool().run(0, n, n, 0, body, context, true);
     return;
   }
   std::vector<std::thread> threads;  // the pool is taken: rare, so plain threads do

@@ -20,7 +20,7 @@ void parallel_together(int n, RangeBody body, void* context);
 // results are reproducible. The first exception thrown by f is rethrown to the caller.
 template <class F> inline void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& f) {
   if (begin >= end) return;
-  if (end - begin <= grain || num_threads() == 1 || in_parallel_region()) {
+  if (end - begin <= grain || in_parallel_region()) {
     f(begin, end);
     return;
   }

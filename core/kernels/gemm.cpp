@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <complex>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "kernels/gemm_simple.h"
 #include "kernels/levels/gemm_level.h"
@@ -87,6 +88,31 @@ template <class T> Tile<T> tile_of(const MatrixProduct& p) {
           static_cast<const T*>(p.bias), p.bias_per_row, p.relu};
 }
 
+// One tile of a division; a long one goes in blocks, so that Ctrl-C is answered between them.
+template <class T>
+void product(const GemmLevel<T>& level, const Tile<T>& t, double ns, void (*finish)(void*, int64_t)) {
+  constexpr double kBlockNs = 3e7;
+  constexpr int64_t kLeast = 512;  // rows or columns: packing the other side again costs little
+  if (ns < 2 * kBlockNs || std::max(t.m, t.n) < 2 * kLeast) {
+    level.product(t);
+    if (finish) finish_tile(t, finish);
+    return;
+  }
+  const bool by_rows = t.m >= t.n;
+  const int64_t size = by_rows ? t.m : t.n;
+  const int64_t half = round_up(size / 2, by_rows ? level.mr : level.nr);
+  Tile<T> first = t, second = t;
+  (by_rows ? first.m : first.n) = half;
+  (by_rows ? second.m : second.n) = size - half;
+  if (by_rows) second.a += half * t.a_row;
+  else second.b += half * t.b_col;
+  second.c += half * (by_rows ? t.c_row : t.c_col);
+  if (t.bias && t.bias_per_row == by_rows) second.bias += half;
+  product(level, first, ns * double(half) / double(size), finish);
+  poll_interrupt();
+  product(level, second, ns * double(size - half) / double(size), finish);
+}
+
 template <class T> void gemm_real(const MatrixProduct& p) {
   const GemmLevel<T>& level = gemm_level<T>();
   const Tile<T> whole = tile_of<T>(p);
@@ -109,8 +135,7 @@ template <class T> void gemm_real(const MatrixProduct& p) {
       t.b = offset<T>(p.b, p.b_batch, outer, inner) + j * p.b_col;
       t.c = offset<T>(p.c, p.c_batch, outer, inner) + i * p.c_row + j * p.c_col;
       if (t.bias) t.bias += p.bias_per_row ? i : j;
-      level.product(t);
-      if (p.finish) finish_tile(t, p.finish);
+      product(level, t, ns / double(d.rows * d.cols), p.finish);
     }
   });
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "kernels/sort_keys.h"
 
@@ -85,8 +86,13 @@ void counts_to_places(int64_t* counts, int64_t buckets, int parts) {
 
 template <class E>
 void scatter(const E* from, E* to, int64_t n, int shift, int digit, int64_t* place) {
+  constexpr int64_t kStretch = 1 << 20;  // between two looks whether the user wants to stop
   const uint64_t mask = (uint64_t(1) << digit) - 1;
-  for (int64_t i = 0; i < n; ++i) to[place[(from[i].key() >> shift) & mask]++] = from[i];
+  for (int64_t i = 0; i < n;) {
+    for (const int64_t end = std::min(n, i + kStretch); i < end; ++i)
+      to[place[(from[i].key() >> shift) & mask]++] = from[i];
+    if (i < n) poll_interrupt();
+  }
 }
 
 struct Digits { int passes, width; };

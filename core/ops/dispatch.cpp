@@ -1,6 +1,7 @@
 // The wrapper: the stages that every call of every op goes through.
 #include "ops/call.h"
 
+#include "base/interrupt.h"
 #include "ops/op_node.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
@@ -203,8 +204,13 @@ void call_effect(const Record& r, const Arg* args, Value* results, const Seen& s
   if (!meta) {
     refuse_mixed(seen);
     Unlocked guard(seen.elements > kWorthUnlocking);
-    if (must_prepare(r, seen, args)) r.kernel(nullptr, Prepared(r, args).args());
-    else r.kernel(nullptr, args);
+    try {
+      if (must_prepare(r, seen, args)) r.kernel(nullptr, Prepared(r, args).args());
+      else r.kernel(nullptr, args);
+    } catch (const Interrupted&) {
+      finish_effect(r, args, results, nullptr);  // part of what it writes has changed
+      throw;
+    }
   }
   finish_effect(r, args, results, std::move(node));
 }

@@ -1,4 +1,5 @@
 // In-place forms: x.op_(...) computes into x, and x's history goes on from there.
+#include "base/interrupt.h"
 #include "ops/call.h"
 #include "ops/op_node.h"
 #include "ops/ops.h"
@@ -79,6 +80,16 @@ void compute_in_place(const Record& r, const Arg* args, const Tensor& self) {
   ops::copy_data(self, made);
 }
 
+void compute_resolved(const Record& r, const Arg* args, const Tensor& self) {
+  if (!self.is_conj() && !self.is_negative()) return compute_in_place(r, args, self);
+  const Tensor plain = ops::resolve_neg(ops::resolve_conj(detached(self)));
+  Arg again[kMostParams];
+  for (size_t i = 0; i < r.params.size(); ++i) again[i] = args[i];
+  again[0] = Arg(plain);
+  compute_in_place(r, again, plain);
+  ops::copy_data(self, plain);
+}
+
 // x.t_(): x becomes the view of itself; its memory stays as it is.
 void become_view(const Record& r, const Arg* args, const Tensor& self) {
   // A view's grad_fn is made again from its base and its own sizes and strides.
@@ -140,15 +151,11 @@ void call_in_place(const Record& r, const Arg* args) {
     }
     node = Ref<Node>::take(new OpNode(r, args, values));
   }
-  if (self.is_conj() || self.is_negative()) {
-    const Tensor plain = ops::resolve_neg(ops::resolve_conj(detached(self)));
-    Arg again[kMostParams];
-    for (size_t i = 0; i < r.params.size(); ++i) again[i] = args[i];
-    again[0] = Arg(plain);
-    compute_in_place(r, again, plain);
-    ops::copy_data(self, plain);
-  } else {
-    compute_in_place(r, args, self);
+  try {
+    compute_resolved(r, args, self);
+  } catch (const Interrupted&) {
+    self.bump_version();  // part of it has changed
+    throw;
   }
   self.bump_version();
   if (node) {

@@ -180,7 +180,10 @@ void pointwise_out(const Record& r, const Arg* args, const Tensor& out) {
 void copied_out(const Record& r, const Arg* args, const Tensor* targets) {
   const Chosen chosen(r, args, targets[0]);
   Value results[kMostResults];
-  invoke(r, chosen.args(), results);
+  {
+    const NoAutocast plain(r.autocast != Autocast::None);
+    invoke(r, chosen.args(), results);
+  }
   for (int i = 0; i < r.visible; ++i)
     check_dtype(r, args, targets[i], results[i].tensor().dtype());
   for (int i = 0; i < r.visible; ++i) {
