@@ -106,7 +106,7 @@ PyObject* call_override(PyObject* function, PyObject* const* args, Py_ssize_t co
     if (found.objects.empty()) return nullptr;
   }
   for (PyObject* o : found.objects) {
-    Owned f(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(o)), torch_function_name()));
+    Owned f(PyObject_GetAttr(o, torch_function_name()));
     if (!f) return nullptr;
     Owned r(PyObject_CallFunctionObjArgs(f.get(), function, types.get(), positional.get(),
                                          named ? keywords.get() : nullptr, nullptr));

@@ -319,7 +319,8 @@ PyMethodDef functions[] = {
     {"_set_parameter_type", set_parameter_type, METH_O, nullptr},
     {"_set_subclass_overrides", set_subclass_overrides, METH_O, nullptr},
     {"_set_function_mode", set_function_mode, METH_O, nullptr},
-    {"_has_torch_function_variadic", reinterpret_cast<PyCFunction>(has_torch_function),
+    {"_has_torch_function_variadic",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(has_torch_function)),
      METH_FASTCALL, nullptr},
     {}};
 }

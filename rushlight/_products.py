@@ -286,5 +286,10 @@ def tensordot(a, b, dims=2, out=None):
     made = torch.mm(left, right).reshape([a.size(d) for d in free_a] + [b.size(d) for d in free_b])
     if out is None:
         return made
-    out.resize_(made.shape).copy_(made)
-    return out
+    if out.dtype != made.dtype:
+        words = [t.type().removeprefix("torch.").removesuffix("Tensor") for t in (made, out)]
+        raise RuntimeError(
+            f"tensordot: Expected the output tensor to have dtype {words[0]}, "
+            f"but got an output tensor with dtype {words[1]}"
+        )
+    return torch.mul(made, 1, out=out)

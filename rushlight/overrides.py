@@ -45,6 +45,9 @@ class DisableTorchFunctionSubclass:
         _C._set_subclass_overrides(self._before)
 
 
+_C.DisableTorchFunctionSubclass = DisableTorchFunctionSubclass
+
+
 class DisableTorchFunction(DisableTorchFunctionSubclass):
     """Switches classes' overrides and function modes off inside a block."""
 
@@ -213,7 +216,7 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
         if result is not NotImplemented:
             return result
     for each in overloaded:
-        result = type(each).__torch_function__(public_api, types, args, kwargs)
+        result = each.__torch_function__(public_api, types, args, kwargs)
         if result is not NotImplemented:
             return result
     name = f"{public_api.__module__}.{public_api.__name__}"

@@ -71,7 +71,7 @@ const char* c_name_of(DType t) {
   switch (t) {
     case DType::UInt8: return "unsigned char";
     case DType::Int8: return "signed char";
-    case DType::Int16: return "short";
+    case DType::Int16: return "short int";
     case DType::Int32: return "int";
     case DType::Int64: return "long int";
     case DType::Half: return "c10::Half";

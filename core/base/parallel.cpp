@@ -30,6 +30,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 thread_local constinit bool t_inside = false, t_worker = false;
 thread_local Clock::time_point t_asked{};
+thread_local constinit const std::atomic<bool>* t_stop = nullptr;  // of a worker's job
 
 inline void relax() {
 #if defined(__x86_64__)
@@ -149,6 +150,7 @@ class Pool {
     for (; workers_ < wanted; ++workers_) {
       std::thread([this, seen = number_.load()]() mutable {
         t_worker = true;
+        t_stop = &stop_;
         for (;;) {
           wait_change(number_, seen);
           seen = number_.load(std::memory_order_acquire);
@@ -244,7 +246,10 @@ constinit std::atomic<int> g_threads{0};
 }  // namespace
 
 void poll_interrupt() {
-  if (t_worker) return;
+  if (t_worker) {
+    if (t_stop && t_stop->load(std::memory_order_relaxed)) throw Interrupted();
+    return;
+  }
   const auto now = Clock::now();
   if (now - t_asked < std::chrono::milliseconds(50)) return;
   t_asked = now;

@@ -146,6 +146,7 @@ const auto stacked_matmul = define<Tensor(Tensor, Tensor)>(
 void check_matmul_out(const Arg* args, const Tensor* targets) {
   const Tensor &self = args[0].as_tensor(), &other = args[1].as_tensor();
   const DType wanted = self.dtype(), given = targets->dtype();
+  if (other.dim() >= 2) refuse_internal_overlap(*targets);
   if (wanted == given || other.dtype() != wanted || other.dim() != 1) return;
   check(self.dim() != 1, "result dtype ", type_name_of(given), " does not match input dtype ",
         type_name_of(wanted));
@@ -188,9 +189,12 @@ const auto inner = define<Tensor(Tensor, Tensor)>("inner(Tensor self, Tensor oth
     >>> torch.inner(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
     tensor(11.)
   )")
-  .out({.dtype = OutDType::Exact,
-        .text = "tensordot: Expected the output tensor to have dtype %W, but got an "
-                "output tensor with dtype %G"})
+  .out({.check = [](const Arg* args, const Tensor* targets) {
+    const Tensor &self = args[0].as_tensor(), &other = args[1].as_tensor();
+    check(self.dim() == 0 || other.dim() == 0 || targets->dtype() == self.dtype(), "tensordot: "
+          "Expected the output tensor to have dtype ", type_name_of(self.dtype()),
+          ", but got an output tensor with dtype ", type_name_of(targets->dtype()));
+  }})
   .forms(Function | Method | Out)
   .composite([](const Tensor& self, const Tensor& other) -> Tensor {
     if (self.dim() == 0 || other.dim() == 0) return self * other;

@@ -328,7 +328,6 @@ const Op<Tensor(Tensor, int64_t)> tril = define<Tensor(Tensor, int64_t)>(
   .edits()
   .infer([](Infer& r, const Tensor& self, int64_t) { infer_triangular(r, "tril", self); })
   .kernel([](Tensor& result, const Tensor&, int64_t diagonal) {
-    refuse_internal_overlap(result);
     clear_triangle(result, true, diagonal);
   })
   .grad("self", "grad, diagonal", [](const Tensor& grad, int64_t diagonal) { return tril(grad, diagonal); });
@@ -348,7 +347,6 @@ const Op<Tensor(Tensor, int64_t)> triu = define<Tensor(Tensor, int64_t)>(
   .edits()
   .infer([](Infer& r, const Tensor& self, int64_t) { infer_triangular(r, "triu", self); })
   .kernel([](Tensor& result, const Tensor&, int64_t diagonal) {
-    refuse_internal_overlap(result);
     clear_triangle(result, false, diagonal);
   })
   .grad("self", "grad, diagonal", [](const Tensor& grad, int64_t diagonal) { return triu(grad, diagonal); });

@@ -498,6 +498,8 @@ const Op<Tensor(Tensor, Ints, bool)> logsumexp = define<Tensor(Tensor, Ints, boo
 const auto special_logsumexp = define<Tensor(Tensor, Ints, bool)>(
     "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
   .doc("The logarithm of the sum of exponentials: torch.logsumexp.")
+  .out({.dtype = OutDType::Computed,
+        .text = "logsumexp(): Expected floating point type for result tensor, but got: %G"})
   .forms(Special | Out)
   .composite([](const Tensor& self, Ints dim, bool keepdim) {
     return Tensor(logsumexp(self, dim, keepdim));

@@ -106,7 +106,7 @@ void fit_target(const Record& r, const Tensor& out, const ResultMeta& m) {
   if (r.out.quiet) ops::resize_in_place(out, m.sizes);
   else ops::resize_output(out, m.sizes);
   // A resized target takes the order of dimensions that the result has.
-  if (m.strided && numel_of(m.sizes) > 0 && is_dense(m.sizes, m.strides))
+  if (m.strided && (numel_of(m.sizes) == 0 || is_dense(m.sizes, m.strides)))
     out->set_layout(m.sizes, m.strides);
 }
 
@@ -129,7 +129,7 @@ class Chosen {
       if (dtype < 0 || !args[dtype].is_none()) return;
       copy(r);
       copy_[dtype] = Arg(out.dtype());
-    } else if (r.out.dtype == OutDType::Computed && args[0].is_tensor()) {
+    } else if (r.out.dtype == OutDType::Computed && args[0].is_tensor() && !args[1].is_none()) {
       const Tensor& self = args[0].as_tensor();
       const DType from = self.dtype(), to = out.dtype();
       if (from == to || !is_differentiable(to) || promote(from, to) != to) return;
@@ -191,7 +191,7 @@ void copied_out(const Record& r, const Arg* args, const Tensor* targets) {
     ResultMeta m;
     m.sizes = Dims(made.sizes());
     m.strides = Dims(made.strides());
-    m.strided = true;
+    m.strided = r.kind != Kind::Composite;
     m.dtype = made.dtype();
     m.device = made.device();
     fit_target(r, targets[i], m);

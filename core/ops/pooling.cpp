@@ -321,6 +321,7 @@ void check_covers(const Tensor& self, Ints kernel) {
       "int? divisor_override=None) -> Tensor")                                                   \
     .doc("Averages of sliding windows over " #N " dimensions.")                                  \
     .node(NODE)                                                                                  \
+    .out({.dtype = N == 2 ? OutDType::Exact : OutDType::Cast})                                   \
     .forms(NN | Out)                                                                             \
     .autocast(N == 3 ? Autocast::Float : Autocast::None)                                         \
     .infer([](Infer& r, const Tensor& self, Ints kernel, Ints stride, Ints padding, bool ceil,   \

@@ -117,9 +117,10 @@ const Op<Tensor(Tensor, MaybeDims, bool, MaybeDType)> mean_dim =
     define<Tensor(Tensor, MaybeDims, bool, MaybeDType)>(
     "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
   .node("MeanBackward1")
-  .out({.dtype = OutDType::Chosen, .check = [](const Arg*, const Tensor* targets) {
-    check(is_differentiable(targets->dtype()), "mean.dtype_out(): input types can't be cast to the "
-          "desired output type ", type_name_of(targets->dtype()));
+  .out({.dtype = OutDType::Chosen, .check = [](const Arg* args, const Tensor* targets) {
+    const DType from = args->as_tensor().dtype(), to = targets->dtype();
+    check(can_cast(from, to), "result type ", type_name_of(from), " can't be cast to the desired "
+          "output type ", type_name_of(to));
   }})
   .forms(Function | Method | Out)
   .linear()
@@ -198,7 +199,7 @@ const auto nanmean = define<Tensor(Tensor, MaybeDims, bool, MaybeDType)>(
     >>> torch.nanmean(torch.tensor([1., float('nan'), 2.]))
     tensor(1.5000)
   )")
-  .out({.dtype = OutDType::Chosen, .internal = true})
+  .out({.dtype = OutDType::Chosen})
   .forms(Function | Method | Out)
   .composite([](const Tensor& self, MaybeDims dim, bool keepdim, MaybeDType dtype) {
     check(is_differentiable(self.dtype()), "nanmean(): expected input to have floating point or "

@@ -137,7 +137,7 @@ const auto normal_tensors = define<Tensor(Tensor, Tensor, Generator*)>(
     tensor([1., 2.])
   )")
   .node("NormalBackward3")
-  .out({.inputs = true, .quiet = true})
+  .out({.inputs = true})
   .forms(Function | Out)
   .infer([](Infer& r, const Tensor& mean, const Tensor& std, Generator*) {
     check_deviations(std);
@@ -156,7 +156,7 @@ const auto normal_tensors = define<Tensor(Tensor, Tensor, Generator*)>(
 const auto normal_mean = define<Tensor(Tensor, double, Generator*)>(
     "normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor")
   .node("NormalBackward1")
-  .out({.inputs = true, .quiet = true})
+  .out({.inputs = true})
   .forms(Function | Out)
   .infer([](Infer& r, const Tensor& mean, double std, Generator*) {
     check(std >= 0, "normal expects std >= 0.0, but found std ", std);
@@ -172,7 +172,7 @@ const auto normal_mean = define<Tensor(Tensor, double, Generator*)>(
 const auto normal_std = define<Tensor(double, Tensor, Generator*)>(
     "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor")
   .node("NormalBackward2")
-  .out({.inputs = true, .quiet = true})
+  .out({.inputs = true})
   .forms(Function | Out)
   .infer([](Infer& r, double, const Tensor& std, Generator*) {
     check_deviations(std);
@@ -214,7 +214,10 @@ const auto multinomial = define<Tensor(Tensor, int64_t, bool, Generator*)>(
     tensor([1])
   )")
   .out({.dtype = OutDType::Exact, .internal = true, .quiet = true,
-        .text = "multinomial expects %W tensor out, got: %G"})
+        .text = "multinomial expects %W tensor out, got: %G",
+        .check = [](const Arg* args, const Tensor* targets) {
+    if (args->as_tensor().dim() == 1) refuse_internal_overlap(*targets);
+  }})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, int64_t samples, bool replacement, Generator*) {
     check(self.dim() > 0 && self.dim() <= 2, "prob_dist must be 1 or 2 dim");

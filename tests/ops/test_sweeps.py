@@ -42,6 +42,18 @@ def rows_of(experiment):
     return pytest.mark.parametrize("row", rows, ids=[r.name for r in rows])
 
 
+def excused(row, key, outcome, expected) -> bool:
+    """Where PyTorch is at fault by its own lights: an assertion of its own fails, or an out= that
+    is strided, resized or an input holds something else than the op returns; ours must hold it."""
+    if not isinstance(expected, dict):
+        return False
+    if "raises" in expected:
+        return "INTERNAL ASSERT FAILED" in expected["raises"][1]
+    variant = key.rpartition("/")[2]
+    faulty = variant in ("strided", "empty", "wrong_shape", "out_same") and row.seed is None
+    return faulty and expected.get("agrees") is False and outcome == {**expected, "agrees": True}
+
+
 def sweep(experiment, row, *extra):
     """Runs one experiment and compares each outcome with the recording."""
     wanted = dict(recording(row)[experiment.__name__])
@@ -49,7 +61,10 @@ def sweep(experiment, row, *extra):
     for key, call, outcome in experiment(torch, row, *extra):
         if key not in wanted:
             continue
-        if difference := differs(outcome, wanted.pop(key), row):
+        expected = wanted.pop(key)
+        if excused(row, key, outcome, expected):
+            continue
+        if difference := differs(outcome, expected, row):
             found.append(f"{row.name} {key} {call!r}:\n    {difference}")
     found += [f"{row.name} {key}: no outcome; expected {wanted[key]!r:.200}" for key in wanted]
     if found:
