@@ -60,6 +60,19 @@ class Prepared {
   std::deque<Tensors> lists_;
 };
 
+// Tells subscribers of the op's beginning and, however it ends, of its end.
+struct HeardOp {
+  HeardOp(const Record& record, const Arg* args, const Value* made)
+      : r(record), results(made), heard(observed(kObserveOps)) {
+    if (heard) observe_op_begin(r, args);
+  }
+  ~HeardOp() { if (heard) observe_op_end(r, results, failed); }
+  const Record& r;
+  const Value* results;
+  const bool heard;
+  bool failed = true;
+};
+
 class NoAutocast {
  public:
   explicit NoAutocast(bool off) : before_(modes_word & kAutocast) {

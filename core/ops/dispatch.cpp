@@ -274,14 +274,7 @@ void call(const Record& r, const Arg* args, Value* results) {
 namespace {
 
 [[gnu::noinline]] void call_with_modes(const Record& r, const Arg* args, Value* results) {
-  const bool heard = observed(kObserveOps);
-  if (heard) observe_op_begin(r, args);
-  struct End {
-    const Record& r;
-    Value* results;
-    bool heard, failed = true;
-    ~End() { if (heard) observe_op_end(r, results, failed); }
-  } end{r, results, heard};
+  HeardOp end(r, args, results);
   const bool done = (modes() & kTransform) && transform_hook && transform_hook(r, args, results);
   if (!done && (modes() & kAutocast) && r.autocast != Autocast::None && autocast_hook) {
     Arg cast[kMostParams];
@@ -300,7 +293,7 @@ namespace {
 }  // namespace
 
 void invoke(const Record& r, const Arg* args, Value* results) {
-  constexpr uint32_t kSlow = kObserveOps | kTransform | kAutocast;
+  constexpr uint32_t kSlow = kObserveOps | kTransform | kAutocast | kNewThread;
   if (__builtin_expect(modes() & kSlow, 0)) call_with_modes(r, args, results);
   else call(r, args, results);
 }

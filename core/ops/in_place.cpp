@@ -168,13 +168,11 @@ void call_in_place(const Record& r, const Arg* args) {
 }  // namespace
 
 void invoke_in_place(const Record& r, const Arg* args) {
-  const bool heard = observed(kObserveOps);
-  if (heard) observe_op_begin(r, args);
+  if (!observed(kObserveOps)) return call_in_place(r, args);
+  const Value self(args[0].as_tensor());
+  HeardOp end(r, args, &self);
   call_in_place(r, args);
-  if (heard) {
-    const Value self(args[0].as_tensor());
-    observe_op_end(r, &self, false);
-  }
+  end.failed = false;
 }
 
 }  // namespace rl

@@ -151,6 +151,8 @@ class Chosen {
 };
 
 void pointwise_out(const Record& r, const Arg* args, const Tensor& out) {
+  const Value made(out);
+  HeardOp end(r, args, &made);
   const ResultMeta m = pointwise_infer(r, args);
   check_dtype(r, args, out, m.dtype);
   if (out.sizes() == Ints(m.sizes)) {
@@ -174,6 +176,7 @@ void pointwise_out(const Record& r, const Arg* args, const Tensor& out) {
     }
   }
   out.bump_version();
+  end.failed = false;
 }
 
 // Other kernels fill fresh results first: a failure changes nothing, and inputs may be outputs.
