@@ -271,10 +271,6 @@ PyObject* to(PyObject* o, PyObject* args, PyObject* kwargs) {
         fail(ErrorKind::Type, "to() got an unexpected keyword argument '", k, "'");
       }
     }
-    check(n > 0 || kwargs, ErrorKind::Type, "to() received an invalid combination of arguments - "
-          "got (), but expected one of:\n * (torch.device device = None, torch.dtype dtype = None, "
-          "bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = "
-          "None)\n");
     return convert(o, dtype, device, copy, format);
   });
 }

