@@ -6,7 +6,7 @@ import functools
 
 import rushlight as torch
 
-from . import _tensor_str, _utils, functional, overrides, storage
+from . import _tensor_str, _utils, overrides, storage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -443,9 +443,6 @@ def attach(tensor_type: type) -> None:
         tensor_type.storage = _asked(storage_)
     if not hasattr(tensor_type, "type"):
         tensor_type.type = _asked(type_)
-    for name in ("is_nonzero", "is_same_size"):
-        if not hasattr(tensor_type, name):
-            setattr(tensor_type, name, _asked(getattr(functional, name)))
     tensor_type.__torch_function__ = classmethod(overrides.default_torch_function)
     tensor_type.__array_priority__ = 1000  # numpy leaves mixed operators to us
     _utils.register_pickling()

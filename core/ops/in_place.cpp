@@ -90,31 +90,6 @@ void compute_resolved(const Record& r, const Arg* args, const Tensor& self) {
   ops::copy_data(self, plain);
 }
 
-// x.t_(): x becomes the view of itself; its memory stays as it is.
-void become_view(const Record& r, const Arg* args, const Tensor& self) {
-  // A view's grad_fn is made again from its base and its own sizes and strides.
-  Ref<Node> node;
-  if (!self->is(kView) && grad_enabled() && r.differentiable() && wants_gradient(r, args))
-    node = Ref<Node>::take(new OpNode(r, args, args));
-  {
-    NoGrad quiet;
-    const Tensor plain = detached(self);
-    Arg again[kMostParams];
-    for (size_t i = 0; i < r.params.size(); ++i) again[i] = args[i];
-    again[0] = Arg(plain);
-    Value results[kMostResults];
-    r.produce(results, again);
-    const Tensor& view = results[0].tensor();
-    self->offset = view.offset();
-    self->set_layout(view.sizes(), view.strides());
-  }
-  self.bump_version();
-  if (!node) return;
-  auto* op = static_cast<OpNode*>(node.get());
-  rebase_history(self, std::move(node));
-  op->save_results(&self, 1);
-}
-
 void call_in_place(const Record& r, const Arg* args) {
   const Tensor& self = args[0].as_tensor();
   check_in_place(self);
@@ -128,11 +103,7 @@ void call_in_place(const Record& r, const Arg* args) {
       args = with_dtype;
     }
   }
-  if (r.kind == Kind::View) {
-    become_view(r, args, self);
-    return;
-  }
-  if (r.kind == Kind::Composite) {
+  if (r.kind == Kind::Composite || r.kind == Kind::View) {
     Value results[kMostResults];
     call(r, args, results);
     if (results[0].tensor().same(self)) self.bump_version();

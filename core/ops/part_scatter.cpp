@@ -68,7 +68,8 @@ const Op<Tensor(Tensor, Tensor, int64_t, MaybeInt, MaybeInt, int64_t)> slice_sca
     >>> torch.slice_scatter(torch.zeros(3), torch.ones(1), 0, 1, 2)
     tensor([0., 1., 0.])
   )")
-  .forms(Function | Method)
+  .out({.dtype = OutDType::Exact})
+  .forms(Function | Method | Out)
   .produce([](const Tensor& self, const Tensor& src, int64_t dim, MaybeInt start, MaybeInt end, int64_t step) {
     refuse_complex_gradients("slice_scatter", self, src);
     return replaced(self, src, [&](const Tensor& t) { return Tensor(slice(t, dim, start, end, step)); });

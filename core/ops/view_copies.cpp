@@ -265,8 +265,8 @@ const auto diagonal_copy =
     tensor([1, 4])
   )")
   .node("DiagonalBackward0_copy")
+  .out({.dtype = OutDType::Exact})
   .forms(Function | Out)
-  .exact_out()
   .linear()
   .produce([](const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
     return copied(self, [&](const Tensor& x) { return Tensor(diagonal(x, offset, dim1, dim2)); });
@@ -283,8 +283,13 @@ const auto diag = define<Tensor(Tensor, int64_t)>("diag(Tensor self, int diagona
     >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
   )")
+  .out({.dtype = OutDType::Exact, .check = [](const Arg* args, const Tensor* targets) {
+    const Tensor& self = args->as_tensor();
+    check(self.dim() != 1 || can_cast(self.dtype(), targets->dtype()), "diag: result type ",
+          type_name_of(self.dtype()), " can't be cast to the desired out= type ",
+          type_name_of(targets->dtype()));
+  }})
   .forms(Function | Method | Out)
-  .exact_out()
   .composite([](const Tensor& self, int64_t offset) {
     check(self.dim() == 1 || self.dim() == 2, "diag(): Supports 1D or 2D tensors. Got ", self.dim(), "D");
     if (self.dim() == 1) return Tensor(diag_embed(self, offset, 0, 1));

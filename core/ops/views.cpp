@@ -13,7 +13,7 @@ const Op<Tensor(Tensor, Ints, Ints, std::optional<int64_t>)> as_strided =
     tensor([[0., 2.],
             [1., 3.]])
   )")
-  .forms(Function | Method | Inplace)
+  .forms(Function | Method)
   .accepts_conj()
   .view([](const Tensor& self, Ints size, Ints stride, std::optional<int64_t> offset) {
     check(size.size() == stride.size(), "mismatch in length of strides and shape");
@@ -264,7 +264,7 @@ const Op<Tensor(Tensor, int64_t, int64_t)> transpose = define<Tensor(Tensor, int
     torch.Size([3, 2])
   )")
   .alias("swapdims")
-  .forms(Function | Method | Inplace)
+  .forms(Function | Method)
   .accepts_conj()
   .linear()
   .view([](const Tensor& self, int64_t dim0, int64_t dim1) {
@@ -293,7 +293,7 @@ const Op<Tensor(Tensor)> t = define<Tensor(Tensor)>("t(Tensor(a) self) -> Tensor
     >>> torch.t(torch.zeros(2, 3)).shape
     torch.Size([3, 2])
   )")
-  .forms(Function | Method | Inplace)
+  .forms(Function | Method)
   .node("TBackward0")
   .accepts_conj()
   .linear()
@@ -316,7 +316,7 @@ const Op<Tensor(Tensor, int64_t)> unsqueeze = define<Tensor(Tensor, int64_t)>(
     >>> torch.unsqueeze(torch.zeros(3), 0).shape
     torch.Size([1, 3])
   )")
-  .forms(Function | Method | Inplace)
+  .forms(Function | Method)
   .accepts_conj()
   .linear()
   .view([](const Tensor& self, int64_t dim) {
@@ -350,7 +350,7 @@ const Op<Tensor(Tensor)> squeeze = define<Tensor(Tensor)>("squeeze(Tensor(a) sel
     >>> torch.squeeze(torch.zeros(1, 2, 1)).shape
     torch.Size([2])
   )")
-  .forms(Function | Method | Inplace)
+  .forms(Function | Method)
   .accepts_conj()
   .linear()
   .view([](const Tensor& self) { return squeezed(self, ~uint64_t(0)); })
@@ -359,7 +359,7 @@ const Op<Tensor(Tensor)> squeeze = define<Tensor(Tensor)>("squeeze(Tensor(a) sel
 const Op<Tensor(Tensor, int64_t)> squeeze_dim = define<Tensor(Tensor, int64_t)>(
     "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)")
   .node("SqueezeBackward1")
-  .forms(Function | Method | Inplace)
+  .forms(Function | Method)
   .accepts_conj()
   .linear()
   .view([](const Tensor& self, int64_t dim) {
@@ -370,7 +370,7 @@ const Op<Tensor(Tensor, int64_t)> squeeze_dim = define<Tensor(Tensor, int64_t)>(
 
 const auto squeeze_dims = define<Tensor(Tensor, Ints)>("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)")
   .node("SqueezeBackward2")
-  .forms(Function | Method | Inplace)
+  .forms(Function | Method)
   .accepts_conj()
   .linear()
   .view([](const Tensor& self, Ints dims) {
