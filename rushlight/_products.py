@@ -278,14 +278,15 @@ def tensordot(a, b, dims=2, out=None):
         columns *= b.size(d)
     if of_a and not free_a and not free_b:
         made = (a.permute(of_a) * b.permute(of_b)).sum(dtype=a.dtype).view(())
-        if out is None:
-            return made
-        return out.resize_(()).copy_(made)
+        return made if out is None else _filled(out, made)
     left = a.permute(free_a + of_a).reshape(rows, inner)
     right = b.permute(of_b + free_b).reshape(inner, columns)
     made = torch.mm(left, right).reshape([a.size(d) for d in free_a] + [b.size(d) for d in free_b])
-    if out is None:
-        return made
+    return made if out is None else _filled(out, made)
+
+
+def _filled(out, made):
+    """``out`` of tensordot, resized where it must be, with the result."""
     if out.dtype != made.dtype:
         words = [t.type().removeprefix("torch.").removesuffix("Tensor") for t in (made, out)]
         raise RuntimeError(

@@ -4,4 +4,6 @@ from . import _C
 from ._C import _LinAlgError as LinAlgError
 
 globals().update(_C._linalg_table)
-__all__ = sorted([*_C._linalg_table, "LinAlgError"])  # noqa: PLE0605
+if "matmul" not in _C._linalg_table:
+    matmul = _C._functions_table["matmul"]
+__all__ = sorted({*_C._linalg_table, "LinAlgError", "matmul"})  # noqa: PLE0605

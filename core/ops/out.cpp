@@ -1,6 +1,7 @@
 // out=: results go into tensors that the caller has.
 #include "ops/call.h"
 #include "ops/ops.h"
+#include "ops/out_refusals.h"
 #include "ops/out_rule.h"
 #include "ops/pointwise.h"
 
@@ -76,6 +77,10 @@ void refuse_numbers(const Record& r, const Arg* args) {
 void check_dtype(const Record& r, const Arg* args, const Tensor& out, DType made) {
   const DType given = out.dtype();
   const OutRule& rule = r.out;
+  if (given != made) {
+    const std::string refusal = out_refusal(r, made, given);
+    check(refusal.empty(), refusal);
+  }
   bool fits = false;
   switch (rule.dtype) {
     case OutDType::Any: return;
@@ -194,10 +199,12 @@ void copied_out(const Record& r, const Arg* args, const Tensor* targets) {
     ResultMeta m;
     m.sizes = Dims(made.sizes());
     m.strides = Dims(made.strides());
-    m.strided = r.kind != Kind::Composite;
+    m.strided = r.kind != Kind::Composite && !(r.forms & Linalg);
     m.dtype = made.dtype();
     m.device = made.device();
+    const bool columns = takes_columns(r, targets[i], made);
     fit_target(r, targets[i], m);
+    if (columns) targets[i]->set_layout(made.sizes(), made.strides());
     if (!r.out.internal) refuse_internal_overlap(targets[i]);
     if (r.out.inputs || r.out.same) refuse_shared(r, args, targets[i], r.out.same);
   }
