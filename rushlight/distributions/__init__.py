@@ -15,6 +15,7 @@ from . import (
     kl,
     location_scale,
     matrix,
+    relaxed,
     transforms,
     utils,
 )
@@ -26,6 +27,7 @@ from .gamma_families import *  # noqa: F403
 from .kl import kl_divergence, register_kl
 from .location_scale import *  # noqa: F403
 from .matrix import *  # noqa: F403
+from .relaxed import *  # noqa: F403
 from .transforms import *  # noqa: F403
 
 __all__ = sorted(  # noqa: PLE0605
@@ -33,7 +35,7 @@ __all__ = sorted(  # noqa: PLE0605
         "Distribution", "ExponentialFamily", "biject_to", "constraints", "kl_divergence",
         "register_kl", "transform_to",
         *combined.__all__, *discrete.__all__, *gamma_families.__all__, *location_scale.__all__,
-        *matrix.__all__, *transforms.__all__,
+        *matrix.__all__, *relaxed.__all__, *transforms.__all__,
     }
     - {"Transform", "ExpRelaxedCategorical", "LogitRelaxedBernoulli"}
 )  # fmt: skip
@@ -41,14 +43,15 @@ __all__ = sorted(  # noqa: PLE0605
 # PyTorch has a module per family: the same names lead to the files here.
 _MODULES = {
     combined: "independent mixture_same_family transformed_distribution",
-    discrete: "bernoulli binomial categorical continuous_bernoulli geometric multinomial "
-    "negative_binomial one_hot_categorical poisson relaxed_bernoulli relaxed_categorical",
+    discrete: "bernoulli binomial categorical geometric multinomial negative_binomial "
+    "one_hot_categorical poisson",
     distribution: "exp_family",
     gamma_families: "beta chi2 dirichlet exponential fishersnedecor gamma inverse_gamma "
     "kumaraswamy pareto studentT weibull",
     location_scale: "cauchy generalized_pareto gumbel half_cauchy half_normal laplace log_normal "
     "logistic_normal normal uniform von_mises",
     matrix: "lkj_cholesky lowrank_multivariate_normal multivariate_normal wishart",
+    relaxed: "continuous_bernoulli relaxed_bernoulli relaxed_categorical",
 }
 _FAMILIES_OF = {"ExpRelaxedCategorical": "relaxed_categorical",
                 "RelaxedOneHotCategorical": "relaxed_categorical",

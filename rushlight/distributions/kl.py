@@ -17,7 +17,6 @@ from .discrete import (
     Bernoulli,
     Binomial,
     Categorical,
-    ContinuousBernoulli,
     Geometric,
     OneHotCategorical,
     Poisson,
@@ -31,6 +30,7 @@ from .matrix import (
     _log_diagonal,
     _squared_norm_after,
 )
+from .relaxed import ContinuousBernoulli
 from .utils import _sum_rightmost, euler_constant
 
 __all__ = ["kl_divergence", "register_kl"]
