@@ -214,13 +214,9 @@ def _fractional(input, kernel_size, output_size, output_ratio, samples, n, name)
 
 
 def fractional_max_pool2d_with_indices(
-    input,
-    kernel_size,
-    output_size=None,
-    output_ratio=None,
-    return_indices=False,
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=False,
     _random_samples=None,
-):
+):  # fmt: skip
     """Maximum over windows placed at random (Graham 2015), and its positions."""
     return _fractional(
         input, kernel_size, output_size, output_ratio, _random_samples, 2, "fractional_max_pool2d"
@@ -228,13 +224,9 @@ def fractional_max_pool2d_with_indices(
 
 
 def fractional_max_pool2d(
-    input,
-    kernel_size,
-    output_size=None,
-    output_ratio=None,
-    return_indices=False,
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=False,
     _random_samples=None,
-):
+):  # fmt: skip
     """Maximum over windows of (H, W) placed at random (Graham 2015)."""
     result = fractional_max_pool2d_with_indices(
         input, kernel_size, output_size, output_ratio, _random_samples=_random_samples
@@ -243,13 +235,9 @@ def fractional_max_pool2d(
 
 
 def fractional_max_pool3d_with_indices(
-    input,
-    kernel_size,
-    output_size=None,
-    output_ratio=None,
-    return_indices=False,
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=False,
     _random_samples=None,
-):
+):  # fmt: skip
     """Maximum over windows of (D, H, W) placed at random, and its positions."""
     return _fractional(
         input, kernel_size, output_size, output_ratio, _random_samples, 3, "fractional_max_pool3d"
@@ -257,13 +245,9 @@ def fractional_max_pool3d_with_indices(
 
 
 def fractional_max_pool3d(
-    input,
-    kernel_size,
-    output_size=None,
-    output_ratio=None,
-    return_indices=False,
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=False,
     _random_samples=None,
-):
+):  # fmt: skip
     """Maximum over windows of (D, H, W) placed at random."""
     result = fractional_max_pool3d_with_indices(
         input, kernel_size, output_size, output_ratio, _random_samples=_random_samples

@@ -32,6 +32,17 @@ class _MaxPoolNd(Module):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
+    def _options(self):
+        """What the function takes after the input."""
+        return (
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
+        )
+
     def extra_repr(self):
         return (
             f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
@@ -43,45 +54,21 @@ class MaxPool1d(_MaxPoolNd):
     """Maximum over windows of (N, C, L) or (C, L)."""
 
     def forward(self, input):
-        return F.max_pool1d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            self.ceil_mode,
-            self.return_indices,
-        )
+        return F.max_pool1d(input, *self._options())
 
 
 class MaxPool2d(_MaxPoolNd):
     """Maximum over windows of (N, C, H, W) or (C, H, W)."""
 
     def forward(self, input):
-        return F.max_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            self.ceil_mode,
-            self.return_indices,
-        )
+        return F.max_pool2d(input, *self._options())
 
 
 class MaxPool3d(_MaxPoolNd):
     """Maximum over windows of (N, C, D, H, W) or (C, D, H, W)."""
 
     def forward(self, input):
-        return F.max_pool3d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            self.ceil_mode,
-            self.return_indices,
-        )
+        return F.max_pool3d(input, *self._options())
 
 
 class _MaxUnpoolNd(Module):
@@ -131,6 +118,16 @@ class MaxUnpool3d(_MaxUnpoolNd):
 class _AvgPoolNd(Module):
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
 
+    def _options(self):
+        """What the op takes after the input."""
+        return (
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+        )
+
     def extra_repr(self):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
@@ -149,14 +146,7 @@ class AvgPool1d(_AvgPoolNd):
         self.count_include_pad = count_include_pad
 
     def forward(self, input):
-        return torch.avg_pool1d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-        )
+        return torch.avg_pool1d(input, *self._options())
 
 
 class _AvgPoolWithDivisor(_AvgPoolNd):
@@ -177,35 +167,22 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
 
+    def _options(self):
+        return (*super()._options(), self.divisor_override)
+
 
 class AvgPool2d(_AvgPoolWithDivisor):
     """Average over windows of (N, C, H, W) or (C, H, W)."""
 
     def forward(self, input):
-        return _nn.avg_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
+        return _nn.avg_pool2d(input, *self._options())
 
 
 class AvgPool3d(_AvgPoolWithDivisor):
     """Average over windows of (N, C, D, H, W) or (C, D, H, W)."""
 
     def forward(self, input):
-        return _nn.avg_pool3d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
+        return _nn.avg_pool3d(input, *self._options())
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -243,19 +220,21 @@ class _FractionalMaxPoolNd(Module):
         if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
+    def _options(self):
+        return (
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            self._random_samples,
+        )
+
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
     """Maximum over windows of (H, W) placed at random (Graham 2015)."""
 
     def forward(self, input):
-        return F.fractional_max_pool2d(
-            input,
-            self.kernel_size,
-            self.output_size,
-            self.output_ratio,
-            self.return_indices,
-            _random_samples=self._random_samples,
-        )
+        return F.fractional_max_pool2d(input, *self._options())
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
@@ -279,14 +258,7 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
         )
 
     def forward(self, input):
-        return F.fractional_max_pool3d(
-            input,
-            self.kernel_size,
-            self.output_size,
-            self.output_ratio,
-            self.return_indices,
-            _random_samples=self._random_samples,
-        )
+        return F.fractional_max_pool3d(input, *self._options())
 
 
 class _LPPoolNd(Module):
@@ -299,6 +271,9 @@ class _LPPoolNd(Module):
         self.stride = stride
         self.ceil_mode = ceil_mode
 
+    def _options(self):
+        return float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+
     def extra_repr(self):
         return (
             f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, "
@@ -310,27 +285,21 @@ class LPPool1d(_LPPoolNd):
     """p-norm over windows of (N, C, L) or (C, L)."""
 
     def forward(self, input):
-        return F.lp_pool1d(
-            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
-        )
+        return F.lp_pool1d(input, *self._options())
 
 
 class LPPool2d(_LPPoolNd):
     """p-norm over windows of (N, C, H, W) or (C, H, W)."""
 
     def forward(self, input):
-        return F.lp_pool2d(
-            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
-        )
+        return F.lp_pool2d(input, *self._options())
 
 
 class LPPool3d(_LPPoolNd):
     """p-norm over windows of (N, C, D, H, W) or (C, D, H, W)."""
 
     def forward(self, input):
-        return F.lp_pool3d(
-            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
-        )
+        return F.lp_pool3d(input, *self._options())
 
 
 class _AdaptiveMaxPoolNd(Module):
