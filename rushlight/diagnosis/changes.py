@@ -1,0 +1,105 @@
+"""Changes of the user's source as text: a method after an expression, a keyword in a call."""
+
+from __future__ import annotations
+
+import ast
+
+from .finding import Edit
+from .source import Source
+
+_ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple)
+
+
+def atom(source: Source, node: ast.AST) -> str:
+    """An expression's text, in parentheses where a method could not follow it."""
+    text = source.segment(node)
+    return text if isinstance(node, _ATOMS) else f"({text})"
+
+
+def method(source: Source, node: ast.AST, call: str) -> str:
+    """``node.call``: ``(a + b).float()``."""
+    return f"{atom(source, node)}.{call}"
+
+
+def after(source: Source, node: ast.AST, call: str) -> Edit:
+    """An edit that puts a method call behind an expression."""
+    return source.replace((node, method(source, node, call)))
+
+
+def call_text(source: Source, call: ast.Call, func: str | None, arguments: list[str]) -> str:
+    """A call with other arguments, or of something else."""
+    return f"{func or source.segment(call.func)}({', '.join(arguments)})"
+
+
+def arguments(source: Source, call: ast.Call, without: tuple[str, ...] = ()) -> list[str]:
+    """A call's arguments as written, keywords last, without some keywords."""
+    found = [source.segment(a) for a in call.args]
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            found.append(f"**{source.segment(keyword.value)}")
+        elif keyword.arg not in without:
+            found.append(f"{keyword.arg}={source.segment(keyword.value)}")
+    return found
+
+
+def with_keyword(source: Source, call: ast.Call, name: str, text: str) -> str:
+    """A call with a keyword set, whether it was there or not."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            kept = arguments(source, call, (name,))
+            return call_text(source, call, None, [*kept, f"{name}={text}"])
+    return call_text(source, call, None, [*arguments(source, call), f"{name}={text}"])
+
+
+def without_keyword(source: Source, call: ast.Call, name: str) -> str:
+    """A call without one of its keywords."""
+    return call_text(source, call, None, arguments(source, call, (name,)))
+
+
+def keyword(call: ast.AST, name: str) -> ast.expr | None:
+    """A keyword's value in a call."""
+    for k in getattr(call, "keywords", ()):
+        if k.arg == name:
+            return k.value
+    return None
+
+
+def with_part(source: Source, whole: ast.AST, part: ast.AST, text: str) -> str:
+    """An expression's text with one part of it written otherwise."""
+    expression = source.segment(whole).encode()
+    lines = source.text.encode().split(b"\n")
+    between = sum(len(line) + 1 for line in lines[whole.lineno - 1 : part.lineno - 1])
+    start = between + part.col_offset - whole.col_offset
+    length = len(source.segment(part).encode())
+    return (expression[:start] + text.encode() + expression[start + length :]).decode()
+
+
+def dedent_body(source: Source, block: ast.With) -> Edit:
+    """A ``with`` goes and its body moves one level out."""
+    first, last = block.body[0], block.body[-1]
+    space = len(source.indentation(first)) - len(source.indentation(block))
+    lines = source.lines[block.lineno - 1 : last.end_lineno]
+    body = lines[first.lineno - block.lineno :]
+    if first.lineno == block.lineno:  # all of it on one line
+        text = "; ".join(source.segment(s) for s in block.body)
+        return Edit(source.file, block.lineno, last.end_lineno, source.indentation(block) + text)
+    moved = [line[space:] if line[:space].isspace() else line for line in body]
+    return Edit(source.file, block.lineno, last.end_lineno, "\n".join(moved))
+
+
+def within(source: Source, statement: ast.stmt, head: str) -> Edit:
+    """A statement goes into a block: ``with torch.no_grad():`` and the statement under it."""
+    space = source.indentation(statement)
+    lines = source.lines[statement.lineno - 1 : statement.end_lineno]
+    text = "\n".join([f"{space}{head}", *(f"    {line}" for line in lines)])
+    return Edit(source.file, statement.lineno, statement.end_lineno, text)
+
+
+def torch_name(source: Source) -> str:
+    """What the file calls torch."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                if name.name in ("torch", "rushlight"):
+                    return name.asname or name.name
+    return "torch"

@@ -1,0 +1,134 @@
+"""Errors of numpy arrays on their way in: strides that run backwards, dtypes without a tensor's."""
+
+from __future__ import annotations
+
+import ast
+
+from .. import changes, upstream, values
+from ..finding import Fix, Related
+from ..registry import explains, kind
+from . import Raised, try_calls
+
+kind(
+    "numpy-negative-stride",
+    "A numpy array runs backwards: a tensor cannot have its strides",
+    """
+a[::-1], a[..., ::-1] (BGR to RGB), np.flip and np.rot90 give views that step backwards through the
+same memory. Tensors have no negative strides. A copy in the new order does: a[:, ::-1].copy(), or
+np.ascontiguousarray(a); or flip the tensor: torch.from_numpy(a).flip(1).
+""",
+)
+kind(
+    "numpy-dtype",
+    "A numpy array has a dtype that tensors lack",
+    """
+Arrays of objects, strings or dates have no tensor. An object array usually comes from rows of unequal
+lengths, or from a table in which one column is text or has a missing value: select the columns with
+numbers and say astype("float32").
+""",
+)
+kind(
+    "mean-of-whole-numbers",
+    "The mean of bools or whole numbers was asked",
+    """
+mean() divides, and its result has its input's dtype: there is no mean in bool or int64. Comparing
+gives bools, argmax and labels are int64. Convert first: (prediction == labels).float().mean(), or
+say mean(dtype=torch.float32).
+""",
+)
+
+_FLIPS = {"flip", "fliplr", "flipud", "rot90"}
+
+
+@explains(ValueError, r"At least one stride in the given numpy array is negative")
+def negative(raised: Raised):
+    """The slice with a negative step, or the flip, that the array came from."""
+    at = raised.innermost
+    if not isinstance(at.node, ast.Call) or not at.node.args:
+        return None
+    argument = at.node.args[0]
+    array = upstream.value(at, argument)
+    evidence = []
+    if hasattr(array, "strides"):
+        evidence.append(
+            f"{at.source.segment(argument)}: {values.describe(array)}, strides {array.strides}"
+        )
+    fixes, place, related = [], at, []
+    spot = upstream.Spot(at.source, argument, at)
+    for _ in range(6):
+        found = _backwards(spot.node)
+        if found is not None or not isinstance(spot.node, (ast.Name, ast.Attribute)):
+            break
+        spot = upstream.bound(raised, spot.at or at, spot.node) or spot
+        if isinstance(spot.node, ast.Name) and spot.at is None:
+            break
+    if found is not None and (spot.file, found.lineno) != (at.file, at.line):
+        place = (spot.file, found.lineno)
+        related = [Related(at.file, at.line, "the call that failed")]
+        text = changes.method(spot.source, found, "copy()")
+        fixes.append(Fix(text, [spot.source.replace((found, text))]))
+        evidence.append(f"{spot.source.segment(found)} runs backwards through its array")
+    text = changes.method(at.source, argument, "copy()")
+    call = changes.with_part(at.source, at.node, argument, text)
+    fixes += try_calls(raised, [Fix(call, [at.source.replace((argument, text))], call=call)])
+    return raised.finding(
+        "numpy-negative-stride", "a tensor cannot step backwards through memory: copy the array",
+        place, evidence=evidence, related=related, fixes=fixes,
+    )  # fmt: skip
+
+
+def _backwards(node: ast.AST) -> ast.expr | None:
+    """The part of an expression that turns an array round."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Subscript):
+            for s in ast.walk(part.slice):
+                if isinstance(s, ast.Slice) and s.step is not None:
+                    if isinstance(s.step, ast.UnaryOp) and isinstance(s.step.op, ast.USub):
+                        return part
+        if upstream.called(part) in _FLIPS:
+            return part
+    return None
+
+
+@explains(TypeError, r"can't convert np.ndarray of type numpy\.(\w+)")
+def objects(raised: Raised):
+    """An array of objects: what its items are."""
+    at = raised.innermost
+    parts = upstream.operands(at)
+    array = next((v for v in (upstream.value(at, p) for p in parts) if hasattr(v, "dtype")), None)
+    if array is None:
+        return None
+    kinds = sorted({type(item).__name__ for item in array.ravel()[:1000]})
+    evidence = [f"{values.describe(array)}; its items are {', '.join(kinds)}"]
+    fixes = []
+    part = next(p for p in parts if upstream.value(at, p) is not None)
+    text = changes.method(at.source, part, 'astype("float32")')
+    call = changes.with_part(at.source, at.node, part, text)
+    fixes.append(Fix(call, [at.source.replace((part, text))], call=call))
+    return raised.finding(
+        "numpy-dtype", f"no tensor has numpy's {raised.match[1]}", evidence=evidence,
+        fixes=try_calls(raised, fixes),
+    )  # fmt: skip
+
+
+@explains(RuntimeError, r"could not infer output dtype|std and var only support floating point")
+def mean(raised: Raised):
+    """t.mean(), torch.mean(t), std and var of bools and integers."""
+    at = raised.innermost
+    known = upstream.tensors(at)
+    if not known:
+        return None
+    part, tensor = known[0]
+    text = changes.method(at.source, part, "float()")
+    call = changes.with_part(at.source, at.node, part, text)
+    origin = values.made_at(tensor)
+    evidence = [
+        f"{at.source.segment(part)} is {values.describe(tensor)}"
+        + (f", made at {origin}" if origin else "")
+    ]
+    return raised.finding(
+        "mean-of-whole-numbers",
+        f"{at.text}: {values.dtype_name(tensor.dtype)} has no mean",
+        evidence=evidence,
+        fixes=try_calls(raised, [Fix(call, [at.source.replace((part, text))], call=call)]),
+    )

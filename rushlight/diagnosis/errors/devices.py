@@ -1,0 +1,291 @@
+"""Errors about devices: one that this machine lacks, and what was left behind on another."""
+
+from __future__ import annotations
+
+import ast
+
+from rushlight import nn
+
+from .. import changes, upstream, values
+from ..finding import Fix, Related
+from ..registry import explains, kind
+from . import Raised
+
+kind(
+    "device-missing",
+    "The script names a device that this machine does not have",
+    """
+"cuda" or "mps" is written into the script, and the machine or the build has none. Ask at run time
+and fall back: torch.device("cuda" if torch.cuda.is_available() else "cpu"), once, at the top; use
+that variable everywhere else.
+""",
+)
+kind(
+    "tensor-left-behind",
+    "A tensor stayed on its device when the module moved",
+    """
+module.to(device) moves parameters and buffers of the module and of its submodules. A tensor that is
+a plain attribute is neither, nor is a layer in a plain list or dict, and a tensor made inside forward
+without device= is made on the CPU. Register constants with self.register_buffer("name", tensor): they
+then move along and are saved in the state_dict. Keep layers in nn.ModuleList, and make tensors in
+forward on their input's device (`torch.zeros(n, device=x.device)`).
+""",
+)
+kind(
+    "meta-values",
+    "A meta tensor has no values to be read",
+    """
+Tensors on the meta device have a shape and a dtype and no memory. They cannot be read, printed as
+numbers or copied to another device. A module built on meta gets memory by module.to_empty(device=...)
+and its values from load_state_dict or from its own reset_parameters().
+""",
+)
+
+
+@explains(
+    (AssertionError, RuntimeError, NotImplementedError),
+    r"Torch not compiled with (CUDA|XPU|MPS)|No CUDA GPUs|[Ff]ound no NVIDIA driver"
+    r"|not linked with support for (\w+) devices|Could not run .* with arguments from the",
+)
+def missing(raised: Raised):
+    """Where the device's name was written down."""
+    at = raised.innermost
+    written = _written(raised)
+    if written is None:
+        return None
+    source, node, line = written
+    torch = changes.torch_name(source)
+    related = [] if (source.file, line) == (at.file, at.line) else [
+        Related(at.file, at.line, "the call that needed it")
+    ]  # fmt: skip
+    title = "the script wants a device that is not there"
+    if isinstance(node, ast.Call):  # x.cuda()
+        text = f"{changes.atom(source, node.func.value)}"
+        name = "cuda"
+        choice = f'"{name}" if {torch}.{name}.is_available() else "cpu"'
+        fixes = [
+            Fix(f"{text}.to({choice})", [source.replace((node, f"{text}.to({choice})"))]),
+            Fix(f"without .{name}()", [source.replace((node, text))]),
+        ]
+        evidence = [f"{source.segment(node)}: {torch}.{name}.is_available() is False here"]
+    else:
+        name = node.value.split(":")[0]
+        available = f"{torch}.backends.mps" if name == "mps" else f"{torch}.{name}"
+        quoted = source.segment(node)
+        choice = f'{quoted} if {available}.is_available() else "cpu"'
+        fixes = [Fix(choice, [source.replace((node, _safe(node, choice)))])]
+        evidence = [f"{quoted} is written here; {available}.is_available() is False"]
+    return raised.finding(
+        "device-missing", title, (source.file, line), evidence=evidence, related=related,
+        fixes=fixes,
+    )  # fmt: skip
+
+
+_DEVICES = ("cuda", "mps", "xpu")
+
+
+def _safe(node: ast.AST, text: str) -> str:
+    """A conditional expression, in parentheses where its neighbours bind tighter."""
+    parent = getattr(node, "parent", None)
+    free = isinstance(parent, (ast.Assign, ast.Call, ast.keyword, ast.Return, ast.AnnAssign))
+    return text if free else f"({text})"
+
+
+def _is_device(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value.split(":")[0] in _DEVICES
+    )
+
+
+def _written(raised: Raised):
+    """The literal, reached by names from the failing call; else the first in the user's files."""
+    for at in reversed(raised.frames):
+        if at.source is None or at.node is None:
+            continue
+        seen, todo = set(), [(at.source, at.node, at)]
+        while todo:
+            source, node, frame = todo.pop(0)
+            if id(node) in seen or len(seen) > 50:
+                continue
+            seen.add(id(node))
+            for part in ast.walk(node):
+                if _is_device(part) and not _is_tested(part):
+                    return source, part, part.lineno
+                if upstream.called(part) == "cuda" and isinstance(part.func, ast.Attribute):
+                    return source, part, part.lineno
+                if isinstance(part, (ast.Name, ast.Attribute)) and frame is not None:
+                    spot = upstream.bound(raised, frame, part)
+                    if spot is not None:
+                        todo.append((spot.source, spot.node, spot.at))
+    for source in upstream.user_sources(raised):
+        for node in ast.walk(source.tree):
+            if _is_device(node) and not _is_tested(node):
+                return source, node, node.lineno
+    return None
+
+
+def _is_tested(node: ast.AST) -> bool:
+    """Whether a literal already stands in a choice made at run time, or in a comparison."""
+    parent = getattr(node, "parent", None)
+    return isinstance(parent, (ast.IfExp, ast.Compare))
+
+
+@explains(
+    RuntimeError,
+    r"is not on the expected device|Expected all tensors to be on the same device"
+    r"|should be the same( on)? device|Cannot copy out of meta tensor",
+)
+def left_behind(raised: Raised):
+    """The operand that is on another device: a plain attribute, a list's layer, a new tensor."""
+    at = raised.innermost
+    if at.source is None or at.node is None:
+        return None
+    attribute = _attribute(raised, at)
+    if attribute is not None:
+        return attribute
+    return _in_plain_list(raised, at) or _made_here(raised, at)
+
+
+def _reads(at):
+    """Names and attributes in the failing statement, each with its value."""
+    for node in ast.walk(at.statement or at.node):
+        if isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Load):
+            value = at.value(node, None)
+            if values.is_tensor(value):
+                yield node, value
+
+
+def _attribute(raised: Raised, at):
+    known = list(_reads(at))
+    devices = {v.device.type for _, v in known} | {
+        p.device.type for m in raised.modules() for p in m.parameters()
+    }
+    if len(devices) < 2:
+        return None
+    for node, tensor in known:
+        if not isinstance(node, ast.Attribute):
+            continue
+        holder = at.value(node.value, None)
+        if not isinstance(holder, nn.Module) or node.attr not in vars(holder):
+            continue
+        spot = upstream.attribute_of(holder, node.attr)
+        if spot is None:
+            continue
+        name, text = at.source.segment(node), spot.source.segment(spot.node)
+        target = _target(spot.statement, node.attr)
+        fixes = []
+        if target is not None and isinstance(spot.statement, ast.Assign):
+            new = f'{target}.register_buffer("{node.attr}", {text})'
+            fixes.append(Fix(new, [spot.source.replace((spot.statement, new))]))
+        other = next((n for n, v in known if v.device != tensor.device), None)
+        if other is not None:
+            moved = f"{name}.to({at.source.segment(other)}.device)"
+            edit = at.source.replace((node, moved))
+            fixes.append(Fix(f"{moved}: one copy at each call", [edit]))
+        moved_to = next(iter(devices - {tensor.device.type}))
+        evidence = values.table(
+            [
+                (name, f"{values.shape_of(tensor)} on {tensor.device}", "a plain attribute, so"),
+                ("", "", f'.to("{moved_to}") did not move it'),
+            ]
+        )
+        return raised.finding(
+            "tensor-left-behind",
+            f"{name} is no buffer: it stays on {tensor.device} when the module moves",
+            spot.place,
+            evidence=evidence,
+            related=[Related(at.file, at.line, "the operation that failed")],
+            fixes=fixes,
+        )
+    return None
+
+
+def _target(statement: ast.stmt, name: str) -> str | None:
+    targets = getattr(statement, "targets", [])
+    if len(targets) == 1 and isinstance(targets[0], ast.Attribute) and targets[0].attr == name:
+        return ast.unparse(targets[0].value)
+    return None
+
+
+def _in_plain_list(raised: Raised, at):
+    """A layer that its module does not know of, because a list or dict holds it."""
+    called = [m for m in raised.modules() if next(m.parameters(), None) is not None]
+    for inner in reversed(called):
+        for outer in called:
+            for name, held in vars(outer).items():
+                items = held.values() if isinstance(held, dict) else held
+                if name.startswith("_") or not isinstance(held, (list, tuple, dict)):
+                    continue
+                if not any(item is inner for item in items):
+                    continue
+                spot = upstream.attribute_of(outer, name)
+                if spot is None:
+                    return None
+                holder = "ModuleDict" if isinstance(held, dict) else "ModuleList"
+                text = f"{_nn_name(spot.source)}.{holder}({spot.text})"
+                return raised.finding(
+                    "tensor-left-behind",
+                    f"self.{name} is a plain {type(held).__name__}: its layers do not move",
+                    spot.place,
+                    evidence=[f"{len(held)} modules in it are not among the module's own"],
+                    related=[Related(at.file, at.line, "the call that failed")],
+                    fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+                )
+    return None
+
+
+def _nn_name(source) -> str:
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ImportFrom) and node.module in ("torch", "rushlight"):
+            for name in node.names:
+                if name.name == "nn":
+                    return name.asname or "nn"
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                if name.name in ("torch.nn", "rushlight.nn") and name.asname:
+                    return name.asname
+    return f"{changes.torch_name(source)}.nn"
+
+
+def _made_here(raised: Raised, at):
+    """A tensor made without device= beside one that lives elsewhere."""
+    known = upstream.tensors(at) or list(_reads(at))
+    parameters = [p for m in raised.modules()[-1:] for p in m.parameters(recurse=False)]
+    devices = [v.device for _, v in known] + [p.device for p in parameters]
+    if len(set(devices)) < 2:
+        return None
+    at_home = [(n, v) for n, v in known if v.device.type == "cpu"]
+    if not at_home:
+        return None
+    node, tensor = at_home[0]
+    target = next(d for d in devices if d.type != "cpu")
+    other = next((n for n, v in known if v.device == target), None)
+    name = f"{at.source.segment(other)}.device" if other is not None else f'"{target}"'
+    evidence = [
+        f"{at.source.segment(n)}  {values.describe(v)} on {v.device}  {values.made_at(v) or ''}"
+        for n, v in known
+    ]
+    spot = upstream.of_tensor(tensor)
+    fixes, place = [], at
+    makes = {"tensor", "zeros", "ones", "full", "arange", "randn", "rand", "eye", "linspace"}
+    if spot is not None and upstream.called(spot.node) in makes:
+        place = spot.place
+        if spot.file == at.file and spot.source.function_of(
+            spot.node
+        ) is at.source.function_of(at.node):
+            text = changes.with_keyword(spot.source, spot.node, "device", name)
+        else:
+            text = changes.with_keyword(spot.source, spot.node, "device", f'"{target}"')
+        fixes.append(Fix(text, [spot.source.replace((spot.node, text))]))
+    moved = changes.method(at.source, node, f"to({name})")
+    fixes.append(Fix(moved, [at.source.replace((node, moved))]))
+    return raised.finding(
+        "tensor-left-behind",
+        f"{at.source.segment(node)} is on cpu, the others on {target}",
+        place,
+        evidence=evidence,
+        related=[] if place is at else [Related(at.file, at.line, "the operation that failed")],
+        fixes=fixes,
+    )

@@ -1,0 +1,318 @@
+"""Where a value came from: live values first, names followed back through the user's source."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rushlight import _C
+
+from . import construction, frames, trial, values
+from .source import Source
+
+
+@dataclass(frozen=True)
+class Spot:
+    """An expression or statement of the user's program; ``at`` the frame that runs it, if any."""
+
+    source: Source
+    node: ast.AST
+    at: frames.Failed | None = None
+
+    @property
+    def line(self) -> int:
+        return self.node.lineno
+
+    @property
+    def file(self) -> str:
+        return self.source.file
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.source.file, self.node.lineno
+
+    @property
+    def text(self) -> str:
+        return self.source.segment(self.node)
+
+    @property
+    def statement(self) -> ast.stmt:
+        return self.source.statement_of(self.node)
+
+
+def of_place(origin) -> Spot | None:
+    """The expression that a recorded place (``_C._origin`` and its like) stands for."""
+    if origin is None:
+        return None
+    source = Source.of(origin[0])
+    node = source.node_at(*origin[2:]) if source else None
+    return Spot(source, node) if node is not None else None
+
+
+def of_tensor(value) -> Spot | None:
+    """The user's expression that made a tensor."""
+    return of_place(_C._origin(value)) if values.is_tensor(value) else None
+
+
+def of_module(module) -> Spot | None:
+    """The user's call that built a module."""
+    steps = construction.steps_to(module)
+    return Spot(steps[0].source, steps[0].call) if steps else None
+
+
+def value(at: frames.Failed, node: ast.AST):
+    """What an expression is now: read if it can be, else evaluated again in its frame, or None.
+
+    Evaluating again is for errors at the top only, where the program has ended; expressions that
+    change something in place, wait or bind names are left alone.
+    """
+    found = at.value(node, _UNKNOWN)
+    if found is not _UNKNOWN:
+        return found
+    if not isinstance(node, ast.expr) or at.source is None or _changes_something(node):
+        return None
+    return trial.value(at.frame, ast.unparse(node))
+
+
+_UNKNOWN = object()
+_CHANGING = {"backward", "step", "append", "pop", "popleft", "next", "extend", "load", "write"}
+
+
+def _changes_something(node: ast.AST) -> bool:
+    for part in ast.walk(node):
+        if isinstance(part, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
+            return True
+        if isinstance(part, ast.Call):
+            name = called(part)
+            if name in _CHANGING or (name.endswith("_") and not name.endswith("__")):
+                return True
+    return False
+
+
+def called(node: ast.AST) -> str:
+    """The last name of what a call calls: ``from_numpy`` of ``torch.from_numpy(a)``, else ""."""
+    if not isinstance(node, ast.Call):
+        return ""
+    func = node.func
+    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+
+
+def operands(at: frames.Failed) -> list[ast.expr]:
+    """The parts that a failing expression works on: operands, or receiver and arguments."""
+    node = at.node
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.AugAssign):
+        return [node.target, node.value]
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.Subscript):
+        return [node.value, node.slice]
+    if isinstance(node, ast.Call):
+        parts = [*node.args, *(k.value for k in node.keywords)]
+        if isinstance(node.func, ast.Attribute) and not is_module_name(at, node.func.value):
+            parts.insert(0, node.func.value)
+        return parts
+    return []
+
+
+def is_module_name(at: frames.Failed, node: ast.AST) -> bool:
+    """Whether an expression is a Python module such as ``torch`` or ``nn.functional``."""
+    return isinstance(at.value(node, None), type(sys))
+
+
+def tensors(at: frames.Failed) -> list[tuple[ast.expr, object]]:
+    """The operands of the failing expression that are tensors, each with its value."""
+    known = [(part, value(at, part)) for part in operands(at)]
+    return [(part, v) for part, v in known if values.is_tensor(v)]
+
+
+def inner_locals(error: BaseException) -> Iterator[dict]:
+    """The local names of the library's frames below the user's last one, innermost first."""
+    found, traceback = [], error.__traceback__
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        found = [] if frames.is_user_code(code) else [traceback.tb_frame.f_locals, *found]
+        traceback = traceback.tb_next
+    yield from found
+
+
+def inner(error: BaseException, name: str):
+    """A local name of the library's frames, the outermost that has it, or None."""
+    found = None
+    for names in inner_locals(error):
+        found = names.get(name, found)
+    return found
+
+
+# ---- Following names
+
+
+def bound(raised, at: frames.Failed, node: ast.AST) -> Spot | None:
+    """The expression whose value a name or attribute has: its last assignment, seen from a frame.
+
+    A parameter is followed to the caller's argument. None where nothing is assigned.
+    """
+    if isinstance(node, ast.Name):
+        return _bound_name(raised, at, node)
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        holder = at.value(node.value, None)
+        return attribute_of(holder, node.attr) if holder is not None else None
+    return None
+
+
+def _bound_name(raised, at, node) -> Spot | None:
+    scope = at.source.function_of(at.node if at.node is not None else node)
+    line = getattr(at.node, "lineno", at.line)
+    if scope is not None:
+        statement = at.source.last_assignment(node.id, line, scope)
+        if statement is not None:
+            return _element(Spot(at.source, statement, at), node.id)
+        names = [a.arg for a in [*scope.args.posonlyargs, *scope.args.args]]
+        if node.id in names or node.id in [a.arg for a in scope.args.kwonlyargs]:
+            return _argument(raised, at, names, node.id)
+        return global_name(at.file, node.id, at)
+    statement = at.source.last_assignment(node.id, line) or at.source.last_assignment(
+        node.id, sys.maxsize
+    )
+    return _element(Spot(at.source, statement, at), node.id) if statement is not None else None
+
+
+def global_name(file: str, name: str, at=None) -> Spot | None:
+    """The last assignment of a name at the top of a file, or of one that it imports it from."""
+    source = Source.of(file)
+    statement = source.last_assignment(name, sys.maxsize) if source else None
+    if statement is not None:
+        return _element(Spot(source, statement, at), name)
+    return None
+
+
+def _element(spot: Spot, name: str) -> Spot | None:
+    """The part of an assigned value that a name gets."""
+    statement = spot.node
+    if isinstance(statement, ast.For):
+        return Spot(spot.source, statement.iter, spot.at)
+    if getattr(statement, "value", None) is None:
+        return None
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Tuple):
+        for target in statement.targets:
+            if isinstance(target, ast.Tuple) and len(target.elts) == len(statement.value.elts):
+                for part, given in zip(target.elts, statement.value.elts, strict=True):
+                    if isinstance(part, ast.Name) and part.id == name:
+                        return Spot(spot.source, given, spot.at)
+    return Spot(spot.source, statement.value, spot.at)
+
+
+def _argument(raised, at, names: list[str], name: str) -> Spot | None:
+    where = next((i for i, f in enumerate(raised.frames) if f.frame is at.frame), 0)
+    if where == 0:
+        return None
+    caller = raised.frames[where - 1]
+    call = caller.node
+    if not isinstance(call, ast.Call):
+        return None
+    place = names.index(name) if name in names else len(names)
+    if names[:1] in (["self"], ["cls"]):
+        place -= 1
+    node = construction.argument(call, place, name)
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        return bound(raised, caller, node) or Spot(caller.source, node, caller)
+    return Spot(caller.source, node, caller) if node is not None else None
+
+
+def class_source(kind: type) -> tuple[Source, ast.ClassDef] | None:
+    """The source of a class of the user's."""
+    module = sys.modules.get(kind.__module__)
+    source = Source.of(getattr(module, "__file__", None) or "") if module else None
+    for node in ast.walk(source.tree) if source else ():
+        if isinstance(node, ast.ClassDef) and node.name == kind.__name__:
+            return source, node
+    return None
+
+
+def attribute_of(holder, name: str) -> Spot | None:
+    """The value in ``self.NAME = value`` of an object's class, the last one."""
+    for kind in type(holder).__mro__:
+        if kind.__module__.split(".")[0] in ("rushlight", "torch", "builtins"):
+            continue
+        found = class_source(kind)
+        if found is None:
+            continue
+        source, node = found
+        statements = source.attribute_assignments(name, node)
+        if statements:
+            first = min(statements, key=lambda s: s.lineno)
+            return Spot(source, _attribute_value(first, name))
+    return None
+
+
+def _attribute_value(statement: ast.Assign, name: str) -> ast.expr:
+    if isinstance(statement.value, ast.Tuple):
+        for target in statement.targets:
+            if isinstance(target, ast.Tuple) and len(target.elts) == len(statement.value.elts):
+                for part, given in zip(target.elts, statement.value.elts, strict=True):
+                    if isinstance(part, ast.Attribute) and part.attr == name:
+                        return given
+    return statement.value
+
+
+# ---- The user's files
+
+
+def user_sources(raised) -> list[Source]:
+    """The user's files of a traceback, innermost first, then those of the modules imported."""
+    files = [f.file for f in reversed(raised.frames)]
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and file.endswith(".py") and file not in files and _is_users(file):
+            files.append(file)
+    found = [Source.of(file) for file in dict.fromkeys(files)]
+    return [s for s in found if s is not None]
+
+
+def _is_users(file: str) -> bool:
+    places = ("site-packages", "dist-packages", "lib/python3", frames._PACKAGE, "/rushlight/")
+    return not any(part in file for part in places)
+
+
+def calls(sources: list[Source], *names: str) -> list[Spot]:
+    """All calls of functions or classes with one of these last names."""
+    return [
+        Spot(source, node)
+        for source in sources
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call) and called(node) in names
+    ]
+
+
+def data_tensor(raised, wanted) -> object:
+    """The tensor of a dataset that a batch was taken from, where a loader's dataset has one.
+
+    A batch has the dataset's dtype and trailing shape; the dataset is found through the loop.
+    """
+    from rushlight.utils.data import DataLoader, TensorDataset
+
+    for at in raised.frames:
+        for held in [*at.frame.f_locals.values(), *at.frame.f_globals.values()]:
+            if not isinstance(held, DataLoader):
+                continue
+            dataset = held.dataset
+            while hasattr(dataset, "dataset"):
+                dataset = dataset.dataset
+            if not isinstance(dataset, TensorDataset):
+                continue
+            for tensor in dataset.tensors:
+                if tensor.dtype == wanted.dtype and tensor.shape[1:] == wanted.shape[1:]:
+                    return tensor
+    return None
+
+
+def beginning(raised, tensor) -> Spot | None:
+    """Where a tensor entered: its own expression, or that of the dataset it was taken from."""
+    spot = of_tensor(tensor)
+    if spot is not None and isinstance(spot.node, ast.Call):
+        return spot
+    whole = data_tensor(raised, tensor)
+    return of_tensor(whole) if whole is not None else spot
