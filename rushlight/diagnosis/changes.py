@@ -89,10 +89,16 @@ def dedent_body(source: Source, block: ast.With) -> Edit:
 
 def within(source: Source, statement: ast.stmt, head: str) -> Edit:
     """A statement goes into a block: ``with torch.no_grad():`` and the statement under it."""
-    space = source.indentation(statement)
-    lines = source.lines[statement.lineno - 1 : statement.end_lineno]
-    text = "\n".join([f"{space}{head}", *(f"    {line}" for line in lines)])
-    return Edit(source.file, statement.lineno, statement.end_lineno, text)
+    return within_all(source, [statement], head)
+
+
+def within_all(source: Source, run: list[ast.stmt], head: str) -> Edit:
+    """Statements that follow each other go into one block."""
+    first, last = run[0].lineno, run[-1].end_lineno
+    space = source.indentation(run[0])
+    lines = source.lines[first - 1 : last]
+    text = "\n".join([f"{space}{head}", *(f"    {line}" if line else line for line in lines)])
+    return Edit(source.file, first, last, text)
 
 
 def torch_name(source: Source) -> str:

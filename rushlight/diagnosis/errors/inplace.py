@@ -1,0 +1,462 @@
+"""Errors of in-place changes: of leaves, of views, of what backward still needs."""
+
+from __future__ import annotations
+
+import ast
+
+from rushlight import _C, nn
+
+from .. import changes, graphs, upstream, values
+from ..finding import Fix, Related
+from ..registry import explains, kind
+from . import Raised
+
+kind(
+    "inplace-leaf",
+    "A leaf that requires grad was changed in place while gradients are recorded",
+    """
+A parameter's update by hand (`w -= lr * w.grad`) must not become part of the graph: put it under
+torch.no_grad(). The same holds for initial values written into a parameter, and torch.nn.init does
+that by itself. `w = w - lr * w.grad` raises nothing and is worse: w is then a result, no longer the
+leaf, and its grad stays None.
+""",
+)
+kind(
+    "inplace-view",
+    "A view was changed in place that autograd cannot follow",
+    """
+unbind, split and chunk return several views at once, and iterating over a tensor does the same: a
+change in place of one of them cannot be recorded. Write the result to a new name (`row = row + 1`) and
+stack the new tensors, or take one view by indexing. Views made under no_grad, and what a custom
+function returns, have the same limit: clone them first.
+""",
+)
+kind(
+    "inplace-after-hook",
+    "An in-place layer follows a module with a full backward hook",
+    """
+A full backward hook wraps the module's inputs and outputs in a function of its own, and what that
+returns are views that must not be changed. nn.ReLU(inplace=True) after such a module, `+=` on its output
+and the like try to. Take the layer without inplace=True; the memory it saves is one activation.
+""",
+)
+kind(
+    "inplace-saved",
+    "A value that backward needs was changed in place",
+    """
+Many operations keep an input or their result for the backward pass: sigmoid, tanh, exp, relu and softmax
+their result, a product both factors, a Linear its input and weight. A change in place after that
+(`h[:, 0] = 0`, `h += 1`, `relu_()`, an optimizer's step between forward and backward) makes the kept value
+wrong; the version counter notices. Change a copy (`h = h.clone()` before the write), write the
+operation out of place, or move the step behind the last backward.
+""",
+)
+kind(
+    "inference-tensor",
+    "A tensor made in inference mode is used where gradients are recorded",
+    """
+Tensors made under torch.inference_mode() carry no version counter and can never take part in a graph.
+Features computed that way and then trained on fail. torch.no_grad() costs little more and gives
+ordinary tensors; or clone the tensor outside of the block.
+""",
+)
+
+
+@explains(RuntimeError, r"leaf Variable that requires grad is being used in an in-place operation")
+def leaf(raised: Raised):
+    """w -= lr * w.grad, w[0] = 0, w.fill_(1): under no_grad, with the updates that follow."""
+    at = raised.innermost
+    statement = at.statement
+    if at.source is None or statement is None:
+        return None
+    tensor = next((v for _, v in upstream.tensors(at) if v.requires_grad), None)
+    evidence = []
+    if tensor is not None:
+        origin = values.made_at(tensor)
+        evidence.append(
+            f"{_target_text(at)} is a leaf, {values.describe(tensor)}, requires_grad True"
+            + (f", made at {origin}" if origin else "")
+        )
+    head = f"with {changes.torch_name(at.source)}.no_grad():"
+    run = _run_of_updates(statement)
+    fixes = []
+    if not isinstance(statement, (ast.For, ast.While, ast.If, ast.With, ast.FunctionDef)):
+        edit = changes.within_all(at.source, run, head)
+        fixes.append(Fix(f"{head} around it", [edit]))
+    return raised.finding(
+        "inplace-leaf",
+        f"{at.source.segment(statement).splitlines()[0]} changes a leaf while autograd records",
+        evidence=evidence,
+        fixes=fixes,
+    )
+
+
+def _target_text(at) -> str:
+    parts = upstream.operands(at)
+    return at.source.segment(parts[0]) if parts else at.text
+
+
+def _run_of_updates(statement: ast.stmt) -> list[ast.stmt]:
+    """A statement and those right after it that change something in place as well."""
+    parent = getattr(statement, "parent", None)
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(parent, field, None)
+        if isinstance(block, list) and statement in block:
+            run = [statement]
+            for following in block[block.index(statement) + 1 :]:
+                if not _is_update(following):
+                    break
+                run.append(following)
+            return run
+    return [statement]
+
+
+def _is_update(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.AugAssign):
+        return True
+    if isinstance(statement, ast.Expr):
+        name = upstream.called(statement.value)
+        return name.endswith("_") and not name.endswith("__")
+    return isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript)
+
+
+# ---- Views
+
+
+@explains(RuntimeError, r"Output (\d+) of BackwardHookFunction\w* is a view and is being modified")
+def after_hook(raised: Raised):
+    """The layer with inplace=True, or the user's own in-place operation."""
+    at = raised.innermost
+    layer = next((m for m in reversed(raised.modules()) if getattr(m, "inplace", False)), None)
+    hooked = _hooked(raised)
+    if layer is None:
+        edit = _out_of_place(at.source, at.node)
+        if edit is None:
+            return None
+        fix, place, related = edit, at, []
+    else:
+        spot = upstream.of_module(layer)
+        if spot is None:
+            return None
+        text = _not_inplace(spot)
+        fix = Fix(text, [spot.source.replace((spot.node, text))])
+        place, related = spot.place, [Related(at.file, at.line, "the call that failed")]
+    evidence = [f"the operation before it, {hooked}, has a full backward hook"] if hooked else []
+    for spot in upstream.calls(upstream.user_sources(raised), "register_full_backward_hook")[:1]:
+        related = [*related, Related(spot.file, spot.line, "the hook")]
+    return raised.finding(
+        "inplace-after-hook",
+        "an in-place operation follows a module with a full backward hook",
+        place, evidence=evidence, related=related, fixes=[fix],
+    )  # fmt: skip
+
+
+def _hooked(raised: Raised) -> str:
+    for module in raised.modules():
+        for name, child in module.named_modules():
+            if getattr(child, "_backward_hooks", None):
+                return f"{name or 'the model'} ({type(child).__name__})"
+    return ""
+
+
+def _not_inplace(spot) -> str:
+    if changes.keyword(spot.node, "inplace") is not None:
+        return changes.without_keyword(spot.source, spot.node, "inplace")
+    kept = [a for a in changes.arguments(spot.source, spot.node) if a != "True"]
+    return changes.call_text(spot.source, spot.node, None, kept)
+
+
+@explains(
+    RuntimeError,
+    r"is a view and is being modified inplace|A view was created in (no_grad|inference) mode"
+    r"|is a view and its base or another view of its base has been modified inplace",
+)
+def view(raised: Raised):
+    """One of several views changed in place."""
+    at = raised.innermost
+    fix = _out_of_place(at.source, at.node)
+    known = upstream.tensors(at)
+    evidence, related = [], []
+    if known:
+        part, tensor = known[0]
+        spot = upstream.of_tensor(tensor)
+        evidence.append(f"{at.source.segment(part)} is {values.describe(tensor)}, a view")
+        if spot is not None and spot.place != (at.file, at.line):
+            evidence.append(f"made with others by {spot.text}")
+            related.append(Related(spot.file, spot.line, "the views are made"))
+    return raised.finding(
+        "inplace-view",
+        f"{at.source.segment(at.statement).splitlines()[0]} changes one of several views",
+        evidence=evidence,
+        related=related,
+        fixes=[fix] if fix else [],
+    )
+
+
+_OPERATORS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@",
+    ast.Mod: "%", ast.FloorDiv: "//", ast.BitAnd: "&", ast.BitOr: "|",
+}  # fmt: skip
+
+
+def _out_of_place(source, node: ast.AST) -> Fix | None:
+    """The same without changing what is there: x = x + y for x += y, x.relu() for x.relu_()."""
+    if source is None or node is None:
+        return None
+    statement = source.statement_of(node)
+    if isinstance(statement, ast.AugAssign):
+        sign = _OPERATORS.get(type(statement.op))
+        if isinstance(statement.target, (ast.Name, ast.Attribute)) and sign:
+            name, value = source.segment(statement.target), source.segment(statement.value)
+            if isinstance(statement.value, (ast.BinOp, ast.IfExp, ast.Lambda)):
+                value = f"({value})"
+            text = f"{name} = {name} {sign} {value}"
+            return Fix(text, [source.replace((statement, text))])
+    call = _inplace_call(statement)
+    if call is not None:
+        return _call_out_of_place(source, statement, call)
+    target = _written_target(statement)
+    if target is not None and isinstance(target.value, (ast.Name, ast.Attribute)):
+        name = source.segment(target.value)
+        edit = source.insert_before(statement, f"{name} = {name}.clone()")
+        return Fix(f"{name} = {name}.clone() on a line before it", [edit])
+    return None
+
+
+def _written_target(statement: ast.stmt):
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Subscript):
+        return statement.target
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+        return statement.targets[0]
+    return None
+
+
+def _inplace_call(statement: ast.stmt):
+    for node in ast.walk(statement):
+        name = upstream.called(node)
+        if name.endswith("_") and not name.endswith("__"):
+            return node
+        keyword = changes.keyword(node, "inplace")
+        if isinstance(keyword, ast.Constant) and keyword.value is True:
+            return node
+    return None
+
+
+def _call_out_of_place(source, statement: ast.stmt, call: ast.Call) -> Fix | None:
+    name = upstream.called(call)
+    if not name.endswith("_"):
+        text = changes.without_keyword(source, call, "inplace")
+        if isinstance(statement, ast.Expr) and call.args:
+            text = f"{source.segment(call.args[0])} = {text}"
+        return Fix(text, [source.replace((call, text))])
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    holder = call.func.value
+    if name in ("zero_", "fill_", "copy_", "uniform_", "normal_"):
+        whole = source.segment(holder)
+        if isinstance(holder, ast.Subscript):
+            whole = source.segment(holder.value)
+        edit = source.insert_before(statement, f"{whole} = {whole}.clone()")
+        return Fix(f"{whole} = {whole}.clone() on a line before it", [edit])
+    text = changes.call_text(
+        source, call, f"{source.segment(holder)}.{name[:-1]}", changes.arguments(source, call)
+    )
+    if isinstance(statement, ast.Expr) and statement.value is call:
+        if not isinstance(holder, (ast.Name, ast.Attribute)):
+            return None
+        text = f"{source.segment(holder)} = {text}"
+    return Fix(text, [source.replace((call, text))])
+
+
+# ---- What backward needs
+
+_SAVE_RESULTS = {
+    "Sigmoid", "Tanh", "Exp", "Relu", "Sqrt", "Rsqrt", "Softmax", "LogSoftmax", "Reciprocal", "Tan",
+    "Expm1", "Elu", "CumProd",
+}  # fmt: skip
+
+
+@explains(
+    RuntimeError,
+    r"modified by an inplace operation: \[torch\.\w+ \[([\d, ]*)\]\]"
+    r"(?:, which is output \d+ of (\w+?)(?:Backward\d*)?)?, is at version (\d+); expected version (\d+)",
+)
+def saved(raised: Raised):
+    """Who saved it, who changed it."""
+    at = raised.innermost
+    shape = tuple(int(n) for n in raised.match[1].split(",") if n.strip())
+    name, version = raised.match[2], int(raised.match[3])
+    root = _root(raised, at)
+    if root is None:
+        return None
+    changed, writer = _changed(raised, root, shape, version)
+    if writer is None:
+        return None
+    spot = upstream.of_place(writer)
+    saver = _saver(root, name, shape)
+    keeps = upstream.of_place(_C._origin(saver)) if saver is not None else None
+    related, rows = [Related(at.file, at.line, "backward, which needs it")], []
+    if keeps is not None:
+        related.append(Related(keeps.file, keeps.line, "saved it"))
+        rows.append((_where(keeps), _line(keeps), f"saved it at version {raised.match[4]}"))
+    rows.append((_where(spot), _line(spot), f"changed it: version {version}"))
+    evidence = values.table(rows)
+    if saver is not None:
+        evidence.append(f"{saver.name()} needs the {shape} values as they were")
+    fixes = _other_ways(raised, at, spot, changed)
+    return raised.finding(
+        "inplace-saved",
+        f"line {spot.line} changes in place what backward still needs",
+        spot.place, evidence=evidence, related=related, fixes=fixes,
+    )  # fmt: skip
+
+
+def _where(spot) -> str:
+    return values.place_of((spot.file, "", spot.line))
+
+
+def _line(spot) -> str:
+    text = spot.source.segment(spot.statement).splitlines()[0]
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _root(raised: Raised, at):
+    for part, tensor in upstream.tensors(at):
+        if tensor.grad_fn is not None:
+            return tensor
+    given = upstream.inner(raised.error, "tensors")
+    given = given[0] if isinstance(given, (list, tuple)) and given else given
+    return given if values.is_tensor(given) and given.grad_fn is not None else None
+
+
+def _changed(raised: Raised, root, shape: tuple, version: int):
+    """The live tensor that stands at that version, and the line that wrote it last."""
+    found = list(graphs.leaves(root))
+    for at in raised.frames:
+        for room in (at.frame.f_locals, at.frame.f_globals):
+            for value in list(room.values()):
+                held = value if isinstance(value, (list, tuple)) else (value,)
+                held = [*held[:50], *_attributes(value)]
+                found += [v for v in held if values.is_tensor(v)]
+    at_version = [t for t in found if _version(t) == version and _C._last_writer(t) is not None]
+    same = [t for t in at_version if tuple(t.shape) == shape]
+    reordered = [t for t in at_version if sorted(t.shape) == sorted(shape)]
+    for tensor in [*same, *reordered, *at_version]:
+        return tensor, _C._last_writer(tensor)
+    for node in graphs.nodes(root):  # it has no name any more: the graph knows the change
+        spot = upstream.of_place(_C._origin(node))
+        if spot is None:
+            continue
+        statement = spot.statement
+        is_write = isinstance(statement, ast.AugAssign) or _written_target(statement) is not None
+        if is_write or _inplace_call(statement) is not None:
+            return None, _C._origin(node)
+    return None, None
+
+
+def _attributes(value):
+    room = getattr(value, "__dict__", None)
+    return list(room.values())[:50] if isinstance(room, dict) else []
+
+
+def _version(tensor) -> int:
+    try:
+        return tensor._version
+    except RuntimeError:
+        return -1
+
+
+def _saver(root, name: str | None, shape: tuple):
+    """The node that kept the value: the op itself where it keeps its result, else a consumer."""
+    if name is None:
+        for node, following in graphs.edges(root):
+            variable = getattr(following, "variable", None)
+            if variable is not None and sorted(variable.shape) == sorted(shape):
+                return node
+        return None
+    makers = [n for n in graphs.nodes(root) if n.name().startswith(name)]
+    if name in _SAVE_RESULTS:
+        return makers[0] if makers else None
+    for node, following in graphs.edges(root):
+        if following in makers and node.name() not in ("CopySlices",):
+            return node
+    return makers[0] if makers else None
+
+
+def _other_ways(raised: Raised, at, spot, changed) -> list[Fix]:
+    statement, source = spot.statement, spot.source
+    if upstream.called(spot.node) == "step" or upstream.called(statement_call(statement)) == "step":
+        return _step_later(at, spot)
+    fix = _out_of_place(source, spot.node)
+    if fix is not None:
+        return [fix]
+    for layer in _inplace_layers(raised):
+        built = upstream.of_module(layer)
+        if built is not None:
+            text = _not_inplace(built)
+            return [Fix(text, [built.source.replace((built.node, text))])]
+    return []
+
+
+def statement_call(statement: ast.stmt):
+    """The call that a statement consists of."""
+    return statement.value if isinstance(statement, ast.Expr) else statement
+
+
+def _step_later(at, spot) -> list[Fix]:
+    """The optimizer's step moves behind the backward that still needs the old weights."""
+    step, backward = spot.statement, at.statement
+    if spot.file != at.file or getattr(step, "parent", 0) is not getattr(backward, "parent", 1):
+        return []
+    text = spot.source.segment(step)
+    if step.lineno >= backward.lineno:
+        return []
+    edits = [spot.source.remove(step), spot.source.insert_after(backward, text)]
+    return [Fix(f"{text} after line {backward.lineno}", edits)]
+
+
+def _inplace_layers(raised: Raised):
+    for at in raised.frames:
+        for value in [*at.frame.f_locals.values(), *at.frame.f_globals.values()]:
+            if isinstance(value, nn.Module):
+                for module in value.modules():
+                    if getattr(module, "inplace", False):
+                        yield module
+
+
+@explains(
+    RuntimeError,
+    r"Inference tensors cannot be saved for backward|Inplace update to inference tensor outside"
+    r"|requires_grad=True on inference tensor",
+)
+def inference(raised: Raised):
+    """inference_mode in the user's files, replaced by no_grad."""
+    at = raised.innermost
+    fixes, place, related = [], at, []
+    for source in upstream.user_sources(raised):
+        for node in ast.walk(source.tree):
+            name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+            if name != "inference_mode" or not isinstance(node, (ast.Name, ast.Attribute)):
+                continue
+            text = source.segment(node).replace("inference_mode", "no_grad")
+            edits = [source.replace((node, text))]
+            if isinstance(node, ast.Name):
+                text = f"{changes.torch_name(source)}.no_grad"
+                edits = [source.replace((node, text))]
+            fixes.append(Fix(f"{text}()", edits))
+            if place is at:
+                place = (source.file, node.lineno)
+                related = [Related(at.file, at.line, "the operation that failed")]
+    known = [(p, v) for p, v in upstream.tensors(at) if v.is_inference()]
+    evidence = [
+        f"{at.source.segment(p)} {values.describe(v)} was made in inference mode"
+        + (f" at {values.made_at(v)}" if values.made_at(v) else "")
+        for p, v in known
+    ]
+    for part, _ in known[:1]:
+        edit = changes.after(at.source, part, "clone()")
+        fixes.append(Fix(changes.method(at.source, part, "clone()"), [edit]))
+    return raised.finding(
+        "inference-tensor", "a tensor of inference mode cannot take part in a graph", place,
+        evidence=evidence, related=related, fixes=fixes,
+    )  # fmt: skip
