@@ -177,6 +177,14 @@ PyObject* freed_by(PyObject*, PyObject* o) {
   });
 }
 
+PyObject* asked_again(PyObject*, PyObject* o) {
+  return guarded([&] {
+    check(is_node(o), ErrorKind::Type, "_asked_again(): expected a graph node, not ",
+          Py_TYPE(o)->tp_name);
+    return PyBool_FromLong(node_of(o)->freed_bytes < 0);
+  });
+}
+
 PyObject* place(PyObject*, PyObject* o) {
   const unsigned long long at = PyLong_AsUnsignedLongLong(o);
   return PyErr_Occurred() ? nullptr : origin_place(at);
@@ -198,6 +206,8 @@ PyObject* built(PyObject*, PyObject* o) {
 }
 
 PyMethodDef functions[] = {
+    {"_asked_again", asked_again, METH_O,
+     "_asked_again(node): whether a backward needed what the node had saved and an earlier one freed."},
     {"_built", built, METH_O,
      "_built(module): the user's places that were running when it was made, innermost first."},
     {"_here", here, METH_NOARGS, "_here(): the place in the user's program that runs now, or None."},

@@ -174,7 +174,10 @@ void OpNode::run_formula(const Formula& f, const Tensors& grads, Tensors& made) 
 }
 
 Tensors OpNode::apply(Tensors&& grads) {
-  if (freed_) fail_freed();
+  if (freed_) {
+    if (freed_bytes >= 0) freed_bytes = ~freed_bytes;  // marks the node that was asked again
+    fail_freed();
+  }
   Tensors made;
   made.resize(next.size());
   if (!record_.no_derivative.empty()) {

@@ -37,11 +37,19 @@ def leaves(*roots) -> list:
     return [leaf for leaf in found if leaf is not None]
 
 
-def first_freed(root):
-    """The first node whose saved values are gone, and the node before it (None at the root)."""
-    if root.grad_fn is not None and _C._freed_by(root.grad_fn) is not None:
-        return None, root.grad_fn
-    for node, following in edges(root):
-        if _C._freed_by(following) is not None and _C._freed_by(node) is None:
-            return node, following
-    return None
+def asked_again(root):
+    """The node that a backward needed a second time, None where none is marked."""
+    return next((node for node in nodes(root) if _C._asked_again(node)), None)
+
+
+def ways_into(root, old) -> list[tuple]:
+    """Edges by which a graph enters the part that stood when ``old`` was made, nearest first.
+
+    Nodes are numbered as they are made; leaves have no number of their own.
+    """
+    last = old._sequence_nr()
+    return [
+        (node, following)
+        for node, following in edges(root)
+        if node._sequence_nr() > last >= following._sequence_nr()
+    ]
