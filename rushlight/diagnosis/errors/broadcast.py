@@ -1,0 +1,318 @@
+"""Errors of elementwise operations: sizes that do not line up, branches that change size."""
+
+from __future__ import annotations
+
+import ast
+
+from rushlight import nn
+
+from .. import changes, construction, upstream, values
+from ..finding import Fix, Related
+from ..registry import explains, kind
+from . import Raised, try_calls
+
+kind(
+    "broadcast-shapes",
+    "Two operands do not line up",
+    """
+Elementwise operations line shapes up from the right: each pair of dimensions has to be equal, or one of
+them 1, or missing. (8, 3) and (8,) do not line up, since 3 stands above 8; (8, 3) and (8, 1) do. Put the
+missing dimension where it belongs with unsqueeze or [:, None]; where a matrix lies the other way,
+transpose it. That an expression runs does not make it right: look at the shape of what comes out.
+""",
+)
+kind(
+    "residual-size",
+    "A branch changes the size of what it is added to",
+    """
+In x + branch(x) the branch has to keep x's shape. A stride of 2 halves it, a convolution without padding
+takes kernel_size - 1 from each side length, out_channels other than in_channels change the channels. Keep
+the size in the branch (stride 1, padding=kernel_size // 2), or give the skip path the same change: a 1x1
+convolution with that stride and those channels.
+""",
+)
+
+
+@explains(
+    RuntimeError,
+    r"The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton "
+    r"dimension (\d+)",
+)
+def broadcast(raised: Raised):
+    """The operands aligned, and what would line them up."""
+    at = raised.innermost
+    if at.source is None or at.node is None:
+        return None
+    known = upstream.tensors(at)[:2]
+    if len(known) < 2:
+        return _inside_a_loss(raised, at)
+    (left, a), (right, b) = known
+    texts = [at.source.segment(left), at.source.segment(right)]
+    evidence = aligned(texts, [a, b])
+    branch = _branch(raised, at, a, b, evidence)
+    if branch is not None:
+        return branch
+    fixes = []
+    for part, tensor, other in ((right, b, a), (left, a, b)):
+        for method in _ways(tuple(tensor.shape), tuple(other.shape)):
+            text = changes.method(at.source, part, method)
+            call = changes.with_part(at.source, at.node, part, text)
+            if isinstance(at.node, ast.AugAssign):
+                if part is left:
+                    continue
+                call = f"{texts[0]} + {text}"
+            edit = at.source.replace((part, text))
+            fixes.append(Fix(changes.with_part(at.source, at.node, part, text), [edit], call=call))
+    sized = _made_with_size(raised, at, known)
+    if sized is not None and not fixes:
+        spot, fix, title = sized
+        return raised.finding(
+            "broadcast-shapes", title, spot.place, evidence=evidence, fixes=[fix],
+            related=[Related(at.file, at.line, "the operation that failed")],
+        )  # fmt: skip
+    first = at.text.splitlines()[0]
+    return raised.finding(
+        "broadcast-shapes",
+        f"{first}: {raised.match[1]} and {raised.match[2]} do not line up",
+        evidence=evidence,
+        fixes=try_calls(raised, fixes) if fixes else [],
+    )
+
+
+def aligned(names: list[str], tensors: list) -> list[str]:
+    """Shapes under each other from the right, with a mark under what disagrees."""
+    names = [n if len(n) <= 34 else n[:31] + "..." for n in names]
+    shapes = [[str(n) for n in t.shape] for t in tensors]
+    rank = max(map(len, shapes))
+    shapes = [[""] * (rank - len(s)) + s for s in shapes]
+    widths = [max(len(s[d]) for s in shapes) for d in range(rank)]
+    name = max(map(len, names))
+    out = []
+    for text, shape, tensor in zip(names, shapes, tensors, strict=True):
+        sizes = "  ".join(n.rjust(w) for n, w in zip(shape, widths, strict=True))
+        made = values.made_at(tensor)
+        out.append(f"{text.ljust(name)}   {sizes}" + (f"   made at {made}" if made else ""))
+    marks = []
+    for d in range(rank):
+        sizes = {s[d] for s in shapes} - {"", "1"}
+        marks.append(("^" * widths[d] if len(sizes) > 1 else "").rjust(widths[d]))
+    out.append(f"{' ' * name}   {'  '.join(marks)}".rstrip())
+    return out
+
+
+def _inside_a_loss(raised: Raised, at):
+    """The operands are known to the library's frames only: a loss of two shapes."""
+    given, target = upstream.inner(raised.error, "input"), upstream.inner(raised.error, "target")
+    if not values.is_tensor(given) or not values.is_tensor(target):
+        return None
+    return raised.finding(
+        "broadcast-shapes", f"{at.text.splitlines()[0]}: the shapes do not line up",
+        evidence=aligned(["input", "target"], [given, target]),
+    )  # fmt: skip
+
+
+def _fits(a: tuple, b: tuple) -> tuple | None:
+    """The broadcast shape, None where there is none."""
+    out = []
+    for d in range(1, max(len(a), len(b)) + 1):
+        m, n = (a[-d] if d <= len(a) else 1), (b[-d] if d <= len(b) else 1)
+        if m != n and 1 not in (m, n):
+            return None
+        out.append(max(m, n))
+    return tuple(reversed(out))
+
+
+def _ways(shape: tuple, other: tuple) -> list[str]:
+    """Methods after which a shape lines up with the other without growing it."""
+    options = []
+    for d in range(len(shape)):
+        if shape[d] == 1:
+            options.append((f"squeeze({d})", shape[:d] + shape[d + 1 :]))
+    for d in range(len(shape) + 1):
+        at = d if d < len(shape) else -1
+        options.append((f"unsqueeze({at})", (*shape[:d], 1, *shape[d:])))
+    if len(shape) == 2:
+        options.append(("T", shape[::-1]))
+    if len(shape) > 2:
+        for i in range(len(shape)):
+            for j in range(i + 1, len(shape)):
+                turned = list(shape)
+                turned[i], turned[j] = turned[j], turned[i]
+                options.append((f"transpose({i}, {j})", tuple(turned)))
+    if len(shape) == 1 and len(other) > 1:
+        for d in range(len(other)):
+            if other[d] == shape[0]:
+                sizes = ["1"] * len(other)
+                sizes[d] = "-1"
+                new = tuple(shape[0] if i == d else 1 for i in range(len(other)))
+                options.append((f"view({', '.join(sizes)})", new))
+    found = []
+    for text, new in options:
+        both = _fits(new, other)
+        if both is not None and _count(both) == max(_count(shape), _count(other)):
+            found.append(text)
+    return found[:3]
+
+
+def _count(shape: tuple) -> int:
+    total = 1
+    for n in shape:
+        total *= n
+    return total
+
+
+# ---- A branch that changes size
+
+
+def _branch(raised: Raised, at, a, b, evidence):
+    """Modules of the block whose forward fails, and the arguments that change the size."""
+    owner = next((m for m in reversed(raised.modules()) if _is_users(m)), None)
+    if owner is None or a.dim() != b.dim() or a.dim() < 2:
+        return None
+    differ = [d for d in range(a.dim()) if a.shape[d] != b.shape[d]]
+    layers = [m for m in owner.modules() if m is not owner and _built(m)]
+    found = []
+    for layer in layers:
+        found += _size_changes(layer, a, b, differ)
+    if not found:
+        return None
+    found.sort(key=lambda f: f[0])
+    _, layer, change, said = found[0]
+    path = values.module_path(owner, layer)
+    fixes = [Fix(f"{c.step.source.segment(c.step.call)} -> {_changed(c)}", [c.edit])
+             for _, _, c, _ in found]  # fmt: skip
+    together = _all_of(found)
+    if together is not None:
+        fixes.insert(1, together)
+    return raised.finding(
+        "residual-size",
+        f"self.{path} changes the size, and the other operand keeps it",
+        (change.step.source.file, change.step.line),
+        evidence=[*evidence, f"self.{path} {values.describe_module(layer)}: {said}"],
+        related=[Related(at.file, at.line, "the two are put together")],
+        fixes=fixes,
+    )
+
+
+def _is_users(module) -> bool:
+    return not type(module).__module__.startswith(("rushlight.", "torch."))
+
+
+def _built(module) -> bool:
+    return bool(construction.steps_to(module))
+
+
+def _changed(change) -> str:
+    return change.changed_call
+
+
+def _all_of(found) -> Fix | None:
+    """Several layers lose size by the same missing padding: all of them get it."""
+    same = [(layer, c) for rank, layer, c, _ in found if rank == found[0][0]]
+    lines = {c.edit.line for _, c in same}
+    if len(same) < 2 or len(lines) != len(same):
+        return None
+    return Fix(f"the same in all {len(same)} layers", [c.edit for _, c in same])
+
+
+def _pair(value, d: int) -> int | None:
+    if isinstance(value, (tuple, list)):
+        value = value[d] if d < len(value) else value[-1]
+    return value if isinstance(value, int) else None
+
+
+def _size_changes(layer, a, b, differ) -> list[tuple]:
+    """(rank, layer, change, reason): stride, padding and channels that explain a difference."""
+    found = []
+    spatial = [d for d in differ if d >= 2]
+    if hasattr(layer, "stride") and spatial:
+        d = spatial[0]
+        big, small = max(a.shape[d], b.shape[d]), min(a.shape[d], b.shape[d])
+        stride = _pair(layer.stride, d - 2)
+        if stride is not None and stride > 1 and abs(big - small * stride) <= stride + 2:
+            position = 3 if isinstance(layer, nn.modules.conv._ConvNd) else 1
+            for c in _argument_changes(layer, position, "stride", "1"):
+                found.append((0, layer, c, f"stride {stride} makes {big} to {small}"))
+        kernel, padding = _pair(layer.kernel_size, d - 2), layer.padding
+        lost = None
+        if kernel is not None and not isinstance(padding, str):
+            spread = _pair(getattr(layer, "dilation", 1), d - 2) * (kernel - 1)
+            lost = spread - 2 * _pair(padding, d - 2)
+            if lost and stride == 1 and spread % 2 == 0 and big != small:
+                said = f"kernel_size {kernel} with padding {_pair(padding, d - 2)}: {lost} less"
+                for c in _argument_changes(layer, 4, "padding", str(spread // 2)):
+                    found.append((1, layer, c, said))
+    is_channel = 1 if a.dim() > 2 else a.dim() - 1
+    channels = [d for d in differ if d == is_channel or d == a.dim() - 1]
+    for name, position in (("out_channels", 1), ("out_features", 1)):
+        size = getattr(layer, name, None)
+        if size is None or not channels:
+            continue
+        d = is_channel if name == "out_channels" else a.dim() - 1
+        if d not in differ or size not in (a.shape[d], b.shape[d]):
+            continue
+        wanted = b.shape[d] if size == a.shape[d] else a.shape[d]
+        for c in construction.number_changes(layer, position, name, wanted):
+            found.append((2, layer, c, f"{name} is {size}, the other operand has {wanted}"))
+    return found
+
+
+def _argument_changes(layer, position: int, name: str, text: str) -> list:
+    """An argument of a layer's call changed, or added where it is left to its default."""
+    steps = construction.steps_to(layer)
+    if not steps:
+        return []
+    node = construction.argument(steps[0].call, position, name)
+    if node is None:
+        step = steps[0]
+        return [Added(step, changes.with_keyword(step.source, step.call, name, text))]
+    found = []
+    for depth, step in enumerate(steps):
+        if node is None:
+            break
+        found.insert(0, construction.Change(step, node, text))
+        parameter = construction._parameter(step, node)
+        if parameter is None or depth + 1 == len(steps):
+            break
+        node = construction.argument(steps[depth + 1].call, *parameter)
+    return found[:2]
+
+
+class Added:
+    """A call with a keyword more; like ``construction.Change``."""
+
+    def __init__(self, step, text: str):
+        self.step, self.text = step, text
+
+    @property
+    def edit(self):
+        return self.step.source.replace((self.step.call, self.text))
+
+    @property
+    def changed_call(self) -> str:
+        return self.text
+
+
+def _made_with_size(raised: Raised, at, known):
+    """A parameter or constant made with the wrong number: the number in the call that made it."""
+    (_, a), (_, b) = known
+    for (node, tensor), other in zip(known, (b, a), strict=True):
+        spot = upstream.of_tensor(tensor)
+        if spot is None or not isinstance(spot.node, ast.Call) or tensor.grad_fn is not None:
+            continue
+        if not tensor.is_leaf or not isinstance(node, (ast.Attribute, ast.Name)):
+            continue
+        for d in range(1, min(tensor.dim(), other.dim()) + 1):
+            have, want = tensor.shape[-d], other.shape[-d]
+            if have == want or 1 in (have, want):
+                continue
+            numbers = [
+                n for n in ast.walk(spot.node)
+                if isinstance(n, ast.Constant) and n.value == have and type(n.value) is int
+            ]  # fmt: skip
+            if len(numbers) == 1:
+                text = changes.with_part(spot.source, spot.node, numbers[0], str(want))
+                fix = Fix(text, [spot.source.replace((numbers[0], str(want)))])
+                name = at.source.segment(node)
+                return spot, fix, f"{name} was made with size {have}, it meets {want}"
+    return None

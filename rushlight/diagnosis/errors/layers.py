@@ -1,0 +1,382 @@
+"""Errors of layers: channels, groups and widths they were built with, batches of one value."""
+
+from __future__ import annotations
+
+import ast
+
+from rushlight import _C, nn
+
+from .. import changes, construction, upstream, values
+from ..finding import Fix, Related
+from ..registry import explains, kind
+from . import Raised, try_calls
+
+kind(
+    "conv-channels",
+    "A convolution was built for another number of channels than it gets",
+    """
+A convolution reads (N, C, H, W): C has to be its in_channels. The number is wrong where the layer is built
+(it has to be the out_channels of the one before), or the image lies otherwise: images from files are
+(H, W, C) and need permute(2, 0, 1), grey images need a dimension for their one channel (unsqueeze(1)).
+""",
+)
+kind(
+    "conv-groups",
+    "Channels cannot be divided into that many groups",
+    """
+groups splits input and output channels into equal parts, so both have to be multiples of it. A depthwise
+convolution has groups=in_channels and out_channels a multiple of that.
+""",
+)
+kind(
+    "layer-width",
+    "A layer was built for another width than it gets",
+    """
+Normalisation, recurrent and attention layers are built for one size: num_features, normalized_shape,
+input_size, embed_dim. It has to be the input's own: dimension 1 for BatchNorm and GroupNorm, the last one
+for the others.
+""",
+)
+kind(
+    "batchnorm-one-value",
+    "BatchNorm is training on a single value per channel",
+    """
+In training mode BatchNorm takes mean and variance of the batch, and of one value there is no variance.
+When predicting a single sample, model.eval() was forgotten: the layer then uses the averages it has
+learned. When the last batch of an epoch is one sample, drop it (drop_last=True) or choose another batch
+size. LayerNorm and GroupNorm do not look at the batch.
+""",
+)
+kind(
+    "kernel-too-large",
+    "A kernel is larger than the image that reaches it",
+    """
+Each pool halves the image and each convolution without padding takes kernel_size - 1 from it. After enough
+of them nothing is left. Feed larger images, take fewer pools, or pad.
+""",
+)
+
+
+@explains(
+    RuntimeError,
+    r"Given (?:groups=(\d+)|transposed=\d+), weight of size \[([\d, ]+)\], expected input\[([\d, ]+)\] to "
+    r"have (\d+) channels, but got (\d+) channels instead",
+)
+def channels(raised: Raised):
+    """An image that lies otherwise, or in_channels decided at another line."""
+    given = upstream.inner(raised.error, "input")
+    modules = raised.modules()
+    layer = modules[-1] if modules and isinstance(modules[-1], nn.modules.conv._ConvNd) else None
+    at = raised.innermost
+    wanted, have = int(raised.match[4]), int(raised.match[5])
+    if layer is None or not values.is_tensor(given):
+        return None
+    path = values.module_path(modules[0], layer) or type(layer).__name__
+    evidence = values.table(
+        [
+            ("input", values.describe(given), values.made_at(given) or ""),
+            (path, values.describe_module(layer), f"in_channels {layer.in_channels}"),
+        ]
+    )
+    fixes = _other_layout(raised, at, given, wanted)
+    if fixes:
+        return raised.finding(
+            "conv-channels", f"the image has its channels elsewhere: {values.shape_of(given)}",
+            evidence=evidence, fixes=fixes,
+        )  # fmt: skip
+    return _number(
+        raised, layer, "conv-channels", (0, "in_channels"), have,
+        f"{path} was built for {wanted} channels and got {have}", evidence,
+    )  # fmt: skip
+
+
+def _number(raised: Raised, layer, id: str, argument: tuple, wanted: int, title: str, evidence):
+    """A finding at the line where a number of a layer was decided."""
+    at = raised.innermost
+    found = construction.number_changes(layer, *argument, wanted)
+    if not found:
+        return raised.finding(id, title, evidence=evidence)
+    first = found[0].step
+    fixes = [
+        Fix(f"{c.step.source.segment(c.step.call)} -> {c.changed_call}", [c.edit]) for c in found
+    ]
+    return raised.finding(
+        id, title, (first.source.file, first.line), evidence=evidence,
+        related=[Related(at.file, at.line, "the call that failed")], fixes=fixes,
+    )  # fmt: skip
+
+
+def _other_layout(raised: Raised, at, given, wanted: int) -> list[Fix]:
+    """(N, H, W, C), (H, W, C) and (N, H, W): the method that brings the channels to their place."""
+    node = at.node
+    if not isinstance(node, ast.Call) or len(node.args) != 1:
+        return []
+    shown = upstream.value(at, node.args[0])
+    if not values.is_tensor(shown) or shown.shape[-1:] != given.shape[-1:]:
+        return []
+    options = []
+    if given.dim() == 4 and given.shape[-1] == wanted:
+        options = ["permute(0, 3, 1, 2)"]
+    elif shown.dim() == 3 and shown.shape[-1] == wanted:
+        options = ["permute(2, 0, 1)"]
+    elif shown.dim() == 3 and wanted == 1:
+        options = ["unsqueeze(1)"]
+    fixes = []
+    for method in options:
+        text = changes.method(at.source, node.args[0], method)
+        call = changes.with_part(at.source, node, node.args[0], text)
+        fixes.append(Fix(call, [at.source.replace((node.args[0], text))], call=call))
+    return try_calls(raised, fixes) if fixes else []
+
+
+@explains(RuntimeError, r"Expected (\d)D \(unbatched\) or (\d)D \(batched\) input to conv|expected (\d)D")
+def rank(raised: Raised):
+    """A missing batch or channel dimension before a convolution or a BatchNorm."""
+    at, node = raised.innermost, raised.innermost.node
+    given = upstream.inner(raised.error, "input")
+    if not isinstance(node, ast.Call) or not node.args or not values.is_tensor(given):
+        return None
+    fixes = []
+    for method in ("unsqueeze(1)", "unsqueeze(0)", "unsqueeze(0).unsqueeze(0)", "unsqueeze(-1)"):
+        text = changes.method(at.source, node.args[0], method)
+        call = changes.with_part(at.source, node, node.args[0], text)
+        fixes.append(Fix(call, [at.source.replace((node.args[0], text))], call=call))
+    return raised.finding(
+        "conv-channels", f"the layer got {values.shape_of(given)}: a dimension is missing",
+        evidence=[f"input {values.describe(given)}"], fixes=try_calls(raised, fixes),
+    )  # fmt: skip
+
+
+@explains(ValueError, r"(in_channels|out_channels) must be divisible by groups")
+def groups(raised: Raised):
+    """The groups that would divide both."""
+    at, node = raised.innermost, raised.innermost.node
+    names = {k: upstream.inner(raised.error, k) for k in ("in_channels", "out_channels", "groups")}
+    if not isinstance(node, ast.Call) or not all(isinstance(v, int) for v in names.values()):
+        return None
+    first, second, count = names.values()
+    common = [g for g in range(1, count + 1) if first % g == 0 and second % g == 0]
+    fixes = []
+    nearest = common[-1]
+    given = construction.argument(node, 6, "groups")
+    if given is not None:
+        edit = at.source.replace((given, str(nearest)))
+        fixes.append(Fix(f"groups={nearest}: divides {first} and {second}", [edit]))
+    wrong, size = (0, first) if raised.match[1] == "in_channels" else (1, second)
+    argument = construction.argument(node, wrong, raised.match[1])
+    if argument is not None:
+        near = -(-size // count) * count
+        edit = at.source.replace((argument, str(near)))
+        fixes.append(Fix(f"{raised.match[1]} {near}: a multiple of {count}", [edit]))
+    evidence = [f"in_channels {first}, out_channels {second}, groups {count}"]
+    return raised.finding(
+        "conv-groups", f"{size} {raised.match[1]} do not split into {count} groups",
+        evidence=evidence, fixes=fixes,
+    )  # fmt: skip
+
+
+@explains(RuntimeError, r"running_mean should contain (\d+) elements not (\d+)")
+def batch_norm(raised: Raised):
+    """num_features of a BatchNorm."""
+    layer = raised.modules()[-1]
+    given, have = upstream.inner(raised.error, "input"), int(raised.match[1])
+    evidence = [f"input {values.describe(given)}: {have} channels in dimension 1"]
+    name = values.module_path(raised.modules()[0], layer) or type(layer).__name__
+    return _number(
+        raised, layer, "layer-width", (0, "num_features"), have,
+        f"{name} was built for {raised.match[2]} channels and got {have}", evidence,
+    )  # fmt: skip
+
+
+@explains(RuntimeError, r"Given normalized_shape=\[(\d+)\], expected input with shape \[\*, \d+\]")
+def layer_norm(raised: Raised):
+    """normalized_shape of a LayerNorm."""
+    given = upstream.inner(raised.error, "input")
+    if not raised.modules() or not values.is_tensor(given):
+        return None
+    layer, have = raised.modules()[-1], given.shape[-1]
+    name = values.module_path(raised.modules()[0], layer) or type(layer).__name__
+    return _number(
+        raised, layer, "layer-width", (0, "normalized_shape"), have,
+        f"{name} was built for {raised.match[1]} features and got {have}",
+        [f"input {values.describe(given)}: {have} in its last dimension"],
+    )  # fmt: skip
+
+
+@explains(
+    (RuntimeError, ValueError), r"input\.size\(-1\) must be equal to input_size\. Expected (\d+), got (\d+)"
+)
+def recurrent(raised: Raised):
+    """input_size of an RNN, LSTM or GRU."""
+    layer, given = raised.modules()[-1], upstream.inner(raised.error, "input")
+    have = int(raised.match[2])
+    name = values.module_path(raised.modules()[0], layer) or type(layer).__name__
+    shown = values.describe(given) if values.is_tensor(given) else f"(..., {have})"
+    return _number(
+        raised, layer, "layer-width", (0, "input_size"), have,
+        f"{name} was built for {raised.match[1]} features and got {have}", [f"input {shown}"],
+    )  # fmt: skip
+
+
+@explains(RuntimeError, r"Expected hidden(?:\[\d\])? size \(([\d, ]+)\), got \[([\d, ]+)\]")
+def hidden(raised: Raised):
+    """A state for another batch: batch_first, or the last batch that is smaller."""
+    at = raised.innermost
+    layer, given = raised.modules()[-1], upstream.inner(raised.error, "input")
+    wanted = tuple(int(n) for n in raised.match[1].split(","))
+    have = tuple(int(n) for n in raised.match[2].split(","))
+    batch = 1 if not getattr(layer, "batch_first", False) else 0
+    evidence = [f"the state is {have}; layers, batch and size are {wanted}"]
+    if values.is_tensor(given):
+        side = "batch_first" if batch == 0 else "time first"
+        evidence.append(f"input {values.shape_of(given)}, read with {side}: batch {given.shape[batch]}")
+    fixes = []
+    if values.is_tensor(given) and given.dim() == 3 and given.shape[1 - batch] == have[-2]:
+        spot = upstream.of_module(layer)
+        if spot is not None:
+            text = changes.with_keyword(spot.source, spot.node, "batch_first", str(batch == 1))
+            return raised.finding(
+                "layer-width", f"the layer reads dimension {batch} as batch; the state says the other",
+                spot.place, evidence=evidence, fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+                related=[Related(at.file, at.line, "the call that failed")],
+            )  # fmt: skip
+    state = upstream.inner(raised.error, "hx")
+    state = state[0] if isinstance(state, tuple) else state
+    spot = upstream.of_tensor(state) if values.is_tensor(state) else None
+    if spot is not None and isinstance(spot.node, ast.Call):
+        numbers = [
+            n for n in ast.walk(spot.node)
+            if isinstance(n, ast.Constant) and n.value == have[-2] and wanted[-2] != have[-2]
+        ]  # fmt: skip
+        if len(numbers) == 1:
+            fixes.append(Fix(f"batch {wanted[-2]}",
+                             [spot.source.replace((numbers[0], str(wanted[-2])))]))  # fmt: skip
+    return raised.finding(
+        "layer-width", f"a state of {have}, wanted is {wanted}",
+        spot.place if spot is not None and fixes else at, evidence=evidence, fixes=fixes,
+        related=[Related(at.file, at.line, "the call that failed")],
+    )  # fmt: skip
+
+
+@explains(RuntimeError, r"Kernel size can't be greater than actual input size|Output size is too small")
+def kernel(raised: Raised):
+    """How the size shrank is in the input's shape."""
+    given = upstream.inner(raised.error, "input")
+    layer = raised.modules()[-1] if raised.modules() else None
+    if not values.is_tensor(given) or layer is None:
+        return None
+    spot, fixes, at = upstream.of_module(layer), [], raised.innermost
+    evidence = [f"input {values.describe(given)} reaches {values.describe_module(layer)}"]
+    size = getattr(layer, "kernel_size", 1)
+    largest = max(size) if isinstance(size, tuple) else size
+    if spot is not None and hasattr(layer, "padding"):
+        text = changes.with_keyword(spot.source, spot.node, "padding", str(largest // 2))
+        fixes.append(Fix(text, [spot.source.replace((spot.node, text))]))
+    return raised.finding(
+        "kernel-too-large", f"a kernel of {largest} for an image of {tuple(given.shape[2:])}",
+        spot.place if spot is not None else at, evidence=evidence, fixes=fixes,
+        related=[Related(at.file, at.line, "the call that failed")],
+    )  # fmt: skip
+
+
+# ---- One value per channel
+
+
+@explains(ValueError, r"Expected more than 1 value per channel when training")
+def one_value(raised: Raised):
+    """eval() that is missing, or a last batch of one."""
+    at = raised.innermost
+    layer = next((m for m in reversed(raised.modules()) if hasattr(m, "running_mean")), None)
+    given = upstream.inner(raised.error, "input")
+    evidence = []
+    if values.is_tensor(given):
+        evidence.append(f"{values.shape_of(given)} reaches BatchNorm: one value per channel")
+    loader = _loader(raised) if _C.is_grad_enabled() or _trains(raised) else None
+    if loader is not None:
+        spot, rest = loader
+        text = changes.with_keyword(spot.source, spot.node, "drop_last", "True")
+        return raised.finding(
+            "batchnorm-one-value", "the last batch of the epoch is a single sample",
+            spot.place, evidence=[*evidence, rest],
+            related=[Related(at.file, at.line, "the call that failed")],
+            fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+        )  # fmt: skip
+    found = _model_call(raised, layer)
+    if found is None:
+        return raised.finding("batchnorm-one-value", "BatchNorm is in training mode", evidence=evidence)
+    frame, name = found
+    place, block = _evaluation(frame)
+    fix = Fix(f"{name}.eval() before it", [frame.source.insert_before(block, f"{name}.eval()")])
+    count = sum(1 for m in raised.modules()[0].modules() if hasattr(m, "running_mean"))
+    evidence.append(f"{name} is in training mode, {count} BatchNorm in it")
+    related = []
+    if place != (at.file, at.line):
+        related = [Related(at.file, at.line, "the call that failed")]
+    return raised.finding(
+        "batchnorm-one-value", f"{name}.eval() is missing before a single sample is predicted",
+        place, evidence=evidence, related=related, fixes=[fix],
+    )  # fmt: skip
+
+
+def _trains(raised: Raised) -> bool:
+    """Whether a loop on the way calls backward."""
+    for at in raised.frames:
+        if at.source is None or at.node is None:
+            continue
+        for loop in at.source.loops_around(at.node):
+            if any(upstream.called(n) == "backward" for n in ast.walk(loop)):
+                return True
+    return False
+
+
+def _loader(raised: Raised):
+    """The DataLoader whose loop runs, where its last batch is a single sample."""
+    from rushlight.utils.data import DataLoader
+
+    for at in reversed(raised.frames):
+        if at.source is None or at.node is None:
+            continue
+        for loop in at.source.loops_around(at.node):
+            if not isinstance(loop, ast.For):
+                continue
+            for node in ast.walk(loop.iter):
+                held = at.value(node, None)
+                if not isinstance(held, DataLoader) or not held.batch_size:
+                    continue
+                if held.batch_size < 2 or len(held.dataset) % held.batch_size != 1:
+                    continue
+                made = upstream.bound(raised, at, node)
+                if made is not None and upstream.called(made.node) == "DataLoader":
+                    rest = f"{len(held.dataset)} samples in batches of {held.batch_size}: 1 is left"
+                    return made, rest
+    return None
+
+
+def _model_call(raised: Raised, layer):
+    """The outermost frame whose failing call is of a module that holds the layer, and its name."""
+    for at in raised.frames:
+        if not isinstance(at.node, ast.Call):
+            continue
+        for part in (at.node.func, *at.node.args, getattr(at.node.func, "value", at.node.func)):
+            held = at.value(part, None)
+            if isinstance(held, nn.Module) and layer in list(held.modules()):
+                if isinstance(at.frame.f_locals.get("self"), nn.Module) and part is at.node.func:
+                    if layer in list(at.frame.f_locals["self"].modules()):
+                        continue
+                return at, at.source.segment(part)
+    return None
+
+
+def _evaluation(at):
+    """The statement that begins the evaluation: a ``with no_grad()``, a loop, or the call."""
+    block = at.statement
+    walk = getattr(block, "parent", None)
+    while walk is not None and not isinstance(walk, (ast.FunctionDef, ast.ClassDef, ast.Module)):
+        if isinstance(walk, ast.With):
+            names = [upstream.called(i.context_expr) for i in walk.items]
+            if any(n in ("no_grad", "inference_mode") for n in names):
+                block = walk
+        if isinstance(walk, ast.For) and isinstance(block, ast.With):
+            pass
+        walk = getattr(walk, "parent", None)
+    return (at.file, block.lineno), block

@@ -1,0 +1,189 @@
+"""Errors of view, reshape and expand: layouts, counts and sizes that do not allow them."""
+
+from __future__ import annotations
+
+import ast
+
+from .. import changes, upstream, values
+from ..finding import Fix
+from ..registry import explains, kind
+from . import Raised, try_calls
+
+kind(
+    "view-layout",
+    "view cannot lay a new shape over this order in memory",
+    """
+view never copies, so the new shape must be a regrouping of the memory as it lies. After transpose, permute
+or expand it often is not. reshape copies where it has to; contiguous().view(...) copies always. Mind the
+order: after a transpose the values come in the transposed order, which is mostly what is wanted.
+""",
+)
+kind(
+    "view-count",
+    "A shape for another number of values",
+    """
+view and reshape keep the number of values: the product of the new sizes has to be the product of the old
+ones. -1 in one place stands for what is left. Numbers written down for another image size or batch size
+are the usual cause: write x.flatten(1), or x.reshape(x.shape[0], -1).
+""",
+)
+kind(
+    "expand-sizes",
+    "expand can only repeat dimensions of size 1",
+    """
+expand shows a dimension of size 1 several times without copying; others have to keep their size (-1 says
+so). New dimensions come in front. To repeat values, use repeat or repeat_interleave; to put a dimension in
+the middle, unsqueeze first.
+""",
+)
+
+
+@explains(RuntimeError, r"view size is not compatible with input tensor's size and stride")
+def layout(raised: Raised):
+    """reshape instead, or contiguous() before it; where the order was changed."""
+    at = raised.innermost
+    node = at.node
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    holder = node.func.value
+    tensor = upstream.value(at, holder)
+    if not values.is_tensor(tensor):
+        return None
+    origin = values.made_at(tensor)
+    ordered = tensor.contiguous().stride()
+    evidence = [
+        f"{at.source.segment(holder)} is {values.describe(tensor)}"
+        + (f", made at {origin}" if origin else ""),
+        f"its strides are {tensor.stride()}; in row order they would be {ordered}",
+    ]
+    arguments = ", ".join(changes.arguments(at.source, node))
+    text = changes.atom(at.source, holder)
+    bytes_ = tensor.numel() * tensor.element_size()
+    fixes = []
+    for call, said in (
+        (f"{text}.reshape({arguments})", f"copies {bytes_:,} bytes"),
+        (f"{text}.contiguous().view({arguments})", "the same, said in two steps"),
+    ):
+        fixes.append(Fix(f"{call}: {said}", [at.source.replace((node, call))], call=call))
+    return raised.finding(
+        "view-layout", f"{at.text.splitlines()[0]}: the memory does not lie in that order",
+        evidence=evidence, fixes=try_calls(raised, fixes),
+    )  # fmt: skip
+
+
+@explains(RuntimeError, r"shape '\[([-\d, ]*)\]' is invalid for input of size (\d+)")
+def count(raised: Raised):
+    """Which of the sizes does not divide what is there."""
+    at = raised.innermost
+    node = at.node
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    is_function = upstream.is_module_name(at, node.func.value)
+    holder = node.args[0] if is_function else node.func.value
+    given = node.args[1:] if is_function else node.args
+    tensor = upstream.value(at, holder)
+    if not values.is_tensor(tensor):
+        return None
+    sizes = [int(n) for n in raised.match[1].split(",") if n.strip()]
+    parts = list(given[0].elts) if len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)) else list(given)
+    product = 1
+    for n in sizes:
+        product *= n if n != -1 else 1
+    words = " * ".join(str(n) for n in tensor.shape)
+    evidence = [
+        f"{at.source.segment(holder)} is {values.describe(tensor)}: {words} = {tensor.numel()} values",
+        f"{sizes} asks for " + (f"a multiple of {product}" if -1 in sizes else f"{product}"),
+    ]
+    fixes = _counted(at, node, tensor, sizes, parts, holder)
+    return raised.finding(
+        "view-count", f"{tensor.numel()} values do not fill the shape {sizes}",
+        evidence=evidence, fixes=try_calls(raised, fixes) if fixes else [],
+    )  # fmt: skip
+
+
+def _counted(at, node, tensor, sizes, parts, holder) -> list[Fix]:
+    """Each written size in turn as what is left; the batch kept and the rest in one."""
+    fixes, total = [], tensor.numel()
+    text = changes.atom(at.source, holder)
+    if len(sizes) == 2 and -1 in sizes and tensor.dim() > 2:
+        call = f"{text}.flatten(1)"
+        fixes.append(Fix(f"{call}: the batch stays", [at.source.replace((node, call))], call=call))
+    if len(parts) != len(sizes):
+        return fixes
+    order = range(len(sizes))
+    if sizes and tensor.dim() and sizes[0] == tensor.shape[0]:
+        order = [*range(1, len(sizes)), 0]
+    for i in order:
+        rest = 1
+        for j, n in enumerate(sizes):
+            rest *= n if j != i and n != -1 else 1
+        if sizes[i] == -1 or not rest or total % rest:
+            continue
+        if -1 in sizes:
+            continue
+        call = changes.with_part(at.source, node, parts[i], "-1")
+        edit = at.source.replace((parts[i], "-1"))
+        fixes.append(Fix(f"{call}: {total // rest} there", [edit], call=call))
+    return fixes
+
+
+@explains(RuntimeError, r"The expanded size of the tensor \((\d+)\) must match the existing size \((\d+)\)"
+          r"|the number of sizes provided \((\d+)\) must be greater or equal")  # fmt: skip
+def expand(raised: Raised):
+    """An unsqueeze that puts the repeated dimension where it is wanted."""
+    at = raised.innermost
+    node = at.node
+    if isinstance(node, ast.Subscript):
+        return _assigned(raised, at)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    holder = node.func.value
+    tensor = upstream.value(at, holder)
+    if not values.is_tensor(tensor):
+        return None
+    fixes = []
+    ways = [f"unsqueeze({d})" for d in (-1, 1, 0)] + [f"squeeze({d})" for d in range(tensor.dim())]
+    for way in [*ways, "T"] if tensor.dim() == 2 else ways:
+        text = changes.method(at.source, holder, way)
+        call = changes.with_part(at.source, node, holder, text)
+        fixes.append(Fix(call, [at.source.replace((holder, text))], call=call))
+    evidence = [f"{at.source.segment(holder)} is {values.describe(tensor)}", raised.message[:76]]
+    return raised.finding(
+        "expand-sizes", f"{at.text.splitlines()[0]}: only dimensions of size 1 can be expanded",
+        evidence=evidence, fixes=try_calls(raised, fixes)[:3],
+    )  # fmt: skip
+
+
+def _assigned(raised: Raised, at):
+    """x[i] = value with a value of another shape."""
+    statement = at.statement
+    if not isinstance(statement, ast.Assign):
+        return None
+    place, value = upstream.value(at, at.node), upstream.value(at, statement.value)
+    place = _read(at, place)
+    if not values.is_tensor(value) or not values.is_tensor(place):
+        return None
+    from .broadcast import aligned
+
+    fixes = []
+    have, want = tuple(value.shape), tuple(place.shape)
+    ways = [f"squeeze({d})" for d, n in enumerate(have) if n == 1 and have[:d] + have[d + 1 :] == want]
+    ways += ["T"] if have[::-1] == want and len(have) == 2 else []
+    ways += ["unsqueeze(-1)"] if (*have, 1) == want or len(have) + 1 == len(want) else []
+    for way in ways:
+        text = changes.method(at.source, statement.value, way)
+        edit = at.source.replace((statement.value, text))
+        fixes.append(Fix(f"{at.text} = {text}", [edit]))
+    names = [at.text, at.source.segment(statement.value)]
+    return raised.finding(
+        "expand-sizes", f"{at.text} has shape {want}, the value {have}",
+        evidence=aligned(names, [place, value]), fixes=fixes,
+    )  # fmt: skip
+
+
+def _read(at, place):
+    if place is not None:
+        return place
+    from .. import trial
+
+    return trial.value(at.frame, at.source.segment(at.node))
