@@ -294,6 +294,7 @@ def data_tensor(raised, wanted) -> object:
     """
     from rushlight.utils.data import DataLoader, TensorDataset
 
+    found: list = []
     for at in raised.frames:
         for held in [*at.frame.f_locals.values(), *at.frame.f_globals.values()]:
             if not isinstance(held, DataLoader):
@@ -301,12 +302,29 @@ def data_tensor(raised, wanted) -> object:
             dataset = held.dataset
             while hasattr(dataset, "dataset"):
                 dataset = dataset.dataset
-            if not isinstance(dataset, TensorDataset):
-                continue
-            for tensor in dataset.tensors:
-                if tensor.dtype == wanted.dtype and tensor.shape[1:] == wanted.shape[1:]:
-                    return tensor
+            if isinstance(dataset, TensorDataset):
+                found = [t for t in dataset.tensors if _is_row_of(wanted.shape[1:], t.shape[1:], t, wanted)]
+            else:
+                found = [t for t in _sample(dataset) if _is_row_of(wanted.shape[1:], t.shape, t, wanted)]
+            if found:
+                return found[0]
     return None
+
+
+def _is_row_of(wanted, shape, tensor, batch) -> bool:
+    return tensor.dtype == batch.dtype and shape == wanted
+
+
+def _sample(dataset) -> list:
+    """The tensors of a dataset's first item."""
+    try:
+        with trial.undisturbed():
+            item = dataset[0]
+    except BaseException:
+        return []
+    items = item.values() if isinstance(item, dict) else item
+    items = items if isinstance(items, (list, tuple)) else [items]
+    return [t for t in items if values.is_tensor(t)]
 
 
 def beginning(raised, tensor) -> Spot | None:
