@@ -93,8 +93,29 @@ def number_changes(module, position: int, name: str, wanted: int) -> list[Change
         if parameter is None or depth + 1 == len(steps):
             break
         outer = steps[depth + 1].call
+        sibling = _sibling(step, outer, node, wanted)
+        if sibling is not None:
+            return [sibling, *found]
         node = argument(outer, *parameter)
     return found
+
+
+def _sibling(step: Step, outer: ast.Call, node: ast.expr, wanted: int) -> Change | None:
+    """Another parameter of the same function that was given the wanted number: mixed up here.
+
+    Only where the wrong one is read elsewhere in the function, too, and so may be right itself.
+    """
+    function = step.source.function_of(step.call)
+    names = [a.arg for a in [*function.args.posonlyargs, *function.args.args]]
+    reads = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == node.id]
+    if len(reads) < 2:
+        return None
+    shift = 1 if names[:1] in (["self"], ["cls"]) else 0
+    for place, name in enumerate(names):
+        given = argument(outer, place - shift, name) if name != node.id else None
+        if isinstance(given, ast.Constant) and given.value == wanted:
+            return Change(step, node, name)
+    return None
 
 
 def _alternatives(source: Source, node: ast.expr, wanted: int) -> list[str]:

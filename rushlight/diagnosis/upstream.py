@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import gc
 import sys
+import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -258,6 +260,29 @@ def _attribute_value(statement: ast.Assign, name: str) -> ast.expr:
     return statement.value
 
 
+def returned(function) -> list[Spot]:
+    """The expressions that a function of the user's returns."""
+    function = getattr(function, "__func__", function)
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = getattr(function, "__code__", None)
+    if not isinstance(function, types.FunctionType) or not frames.is_user_code(code):
+        return []
+    source = Source.of(code.co_filename)
+    for node in ast.walk(source.tree) if source else ():
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first == code.co_firstlineno:
+                return [
+                    Spot(source, part.value)
+                    for part in ast.walk(node)
+                    if isinstance(part, ast.Return)
+                    and part.value is not None
+                    and source.function_of(part) is node
+                ]
+    return []
+
+
 # ---- The user's files
 
 
@@ -292,27 +317,51 @@ def data_tensor(raised, wanted) -> object:
 
     A batch has the dataset's dtype and trailing shape; the dataset is found through the loop.
     """
-    from rushlight.utils.data import DataLoader, TensorDataset
+    from rushlight.utils.data import TensorDataset
 
-    found: list = []
-    for at in raised.frames:
-        for held in [*at.frame.f_locals.values(), *at.frame.f_globals.values()]:
-            if not isinstance(held, DataLoader):
-                continue
-            dataset = held.dataset
-            while hasattr(dataset, "dataset"):
-                dataset = dataset.dataset
-            if isinstance(dataset, TensorDataset):
-                found = [t for t in dataset.tensors if _is_row_of(wanted.shape[1:], t.shape[1:], t, wanted)]
-            else:
-                found = [t for t in _sample(dataset) if _is_row_of(wanted.shape[1:], t.shape, t, wanted)]
-            if found:
-                return found[0]
+    for dataset in datasets(raised):
+        while hasattr(dataset, "dataset"):
+            dataset = dataset.dataset
+        if isinstance(dataset, TensorDataset):
+            rows = [(t, t.shape[1:]) for t in dataset.tensors]
+        else:
+            rows = [(t, t.shape) for t in _sample(dataset)]
+        for tensor, shape in rows:
+            if tensor.dtype == wanted.dtype and shape == wanted.shape[1:]:
+                return tensor
     return None
 
 
-def _is_row_of(wanted, shape, tensor, batch) -> bool:
-    return tensor.dtype == batch.dtype and shape == wanted
+def datasets(raised) -> list:
+    """The datasets of the loaders that are alive."""
+    return [loader.dataset for loader in loaders(raised)]
+
+
+def loaders(raised) -> list:
+    """The loaders that the user's frames hold; where they hold none, those that are alive."""
+    from rushlight.utils.data import DataLoader
+
+    found = []
+    for at in reversed(raised.frames):
+        for held in [*at.frame.f_locals.values(), *at.frame.f_globals.values()]:
+            if isinstance(held, DataLoader) and held not in found:
+                found.append(held)
+    return found or _made_again(raised) or [o for o in gc.get_objects() if type(o) is DataLoader]
+
+
+def _made_again(raised) -> list:
+    """The loader of a loop over a call's result, which nothing holds any more: called again."""
+    from rushlight.utils.data import DataLoader
+
+    for at in reversed(raised.frames):
+        if at.source is None or at.node is None:
+            continue
+        for loop in at.source.loops_around(at.node):
+            for node in ast.walk(loop.iter) if isinstance(loop, ast.For) else ():
+                found = value(at, node) if isinstance(node, ast.Call) else None
+                if isinstance(found, DataLoader):
+                    return [found]
+    return []
 
 
 def _sample(dataset) -> list:

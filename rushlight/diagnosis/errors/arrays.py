@@ -22,9 +22,9 @@ kind(
     "numpy-dtype",
     "A numpy array has a dtype that tensors lack",
     """
-Arrays of objects, strings or dates have no tensor. An object array usually comes from rows of unequal
-lengths, or from a table in which one column is text or has a missing value: select the columns with
-numbers and say astype("float32").
+Arrays of objects, strings or dates have no tensor. An object array usually comes from rows of
+unequal lengths, or from a table in which one column is text or has a missing value: select the
+columns with numbers and say astype("float32").
 """,
 )
 kind(
@@ -62,6 +62,11 @@ def negative(raised: Raised):
         spot = upstream.bound(raised, spot.at or at, spot.node) or spot
         if isinstance(spot.node, ast.Name) and spot.at is None:
             break
+    if found is None and isinstance(spot.node, ast.Call):
+        for inside in upstream.returned((spot.at or at).value(spot.node.func, None)):
+            turned = _backwards(inside.node)
+            if turned is not None:
+                spot, found = inside, turned
     if found is not None and (spot.file, found.lineno) != (at.file, at.line):
         place = (spot.file, found.lineno)
         related = [Related(at.file, at.line, "the call that failed")]
@@ -72,19 +77,22 @@ def negative(raised: Raised):
     call = changes.with_part(at.source, at.node, argument, text)
     fixes += try_calls(raised, [Fix(call, [at.source.replace((argument, text))], call=call)])
     return raised.finding(
-        "numpy-negative-stride", "a tensor cannot step backwards through memory: copy the array",
-        place, evidence=evidence, related=related, fixes=fixes,
-    )  # fmt: skip
+        "numpy-negative-stride",
+        "a tensor cannot step backwards through memory: copy the array",
+        place,
+        evidence=evidence,
+        related=related,
+        fixes=fixes,
+    )
 
 
 def _backwards(node: ast.AST) -> ast.expr | None:
     """The part of an expression that turns an array round."""
     for part in ast.walk(node):
         if isinstance(part, ast.Subscript):
-            for s in ast.walk(part.slice):
-                if isinstance(s, ast.Slice) and s.step is not None:
-                    if isinstance(s.step, ast.UnaryOp) and isinstance(s.step.op, ast.USub):
-                        return part
+            steps = [s.step for s in ast.walk(part.slice) if isinstance(s, ast.Slice)]
+            if any(isinstance(s, ast.UnaryOp) and isinstance(s.op, ast.USub) for s in steps):
+                return part
         if upstream.called(part) in _FLIPS:
             return part
     return None
@@ -106,9 +114,11 @@ def objects(raised: Raised):
     call = changes.with_part(at.source, at.node, part, text)
     fixes.append(Fix(call, [at.source.replace((part, text))], call=call))
     return raised.finding(
-        "numpy-dtype", f"no tensor has numpy's {raised.match[1]}", evidence=evidence,
+        "numpy-dtype",
+        f"no tensor has numpy's {raised.match[1]}",
+        evidence=evidence,
         fixes=try_calls(raised, fixes),
-    )  # fmt: skip
+    )
 
 
 @explains(RuntimeError, r"could not infer output dtype|std and var only support floating point")

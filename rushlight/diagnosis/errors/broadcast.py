@@ -15,20 +15,21 @@ kind(
     "broadcast-shapes",
     "Two operands do not line up",
     """
-Elementwise operations line shapes up from the right: each pair of dimensions has to be equal, or one of
-them 1, or missing. (8, 3) and (8,) do not line up, since 3 stands above 8; (8, 3) and (8, 1) do. Put the
-missing dimension where it belongs with unsqueeze or [:, None]; where a matrix lies the other way,
-transpose it. That an expression runs does not make it right: look at the shape of what comes out.
+Elementwise operations line shapes up from the right: each pair of dimensions has to be equal, or
+one of them 1, or missing. (8, 3) and (8,) do not line up, since 3 stands above 8; (8, 3) and (8,
+1) do. Put the missing dimension where it belongs with unsqueeze or [:, None]; where a matrix lies
+the other way, transpose it. That an expression runs does not make it right: look at the shape of
+what comes out.
 """,
 )
 kind(
     "residual-size",
     "A branch changes the size of what it is added to",
     """
-In x + branch(x) the branch has to keep x's shape. A stride of 2 halves it, a convolution without padding
-takes kernel_size - 1 from each side length, out_channels other than in_channels change the channels. Keep
-the size in the branch (stride 1, padding=kernel_size // 2), or give the skip path the same change: a 1x1
-convolution with that stride and those channels.
+In x + branch(x) the branch has to keep x's shape. A stride of 2 halves it, a convolution without
+padding takes kernel_size - 1 from each side length, out_channels other than in_channels change the
+channels. Keep the size in the branch (stride 1, padding=kernel_size // 2), or give the skip path
+the same change: a 1x1 convolution with that stride and those channels.
 """,
 )
 
@@ -67,9 +68,13 @@ def broadcast(raised: Raised):
     if sized is not None and not fixes:
         spot, fix, title = sized
         return raised.finding(
-            "broadcast-shapes", title, spot.place, evidence=evidence, fixes=[fix],
+            "broadcast-shapes",
+            title,
+            spot.place,
+            evidence=evidence,
+            fixes=[fix],
             related=[Related(at.file, at.line, "the operation that failed")],
-        )  # fmt: skip
+        )
     first = at.text.splitlines()[0]
     return raised.finding(
         "broadcast-shapes",
@@ -106,9 +111,10 @@ def _inside_a_loss(raised: Raised, at):
     if not values.is_tensor(given) or not values.is_tensor(target):
         return None
     return raised.finding(
-        "broadcast-shapes", f"{at.text.splitlines()[0]}: the shapes do not line up",
+        "broadcast-shapes",
+        f"{at.text.splitlines()[0]}: the shapes do not line up",
         evidence=aligned(["input", "target"], [given, target]),
-    )  # fmt: skip
+    )
 
 
 def _fits(a: tuple, b: tuple) -> tuple | None:
@@ -179,8 +185,10 @@ def _branch(raised: Raised, at, a, b, evidence):
     found.sort(key=lambda f: f[0])
     _, layer, change, said = found[0]
     path = values.module_path(owner, layer)
-    fixes = [Fix(f"{c.step.source.segment(c.step.call)} -> {_changed(c)}", [c.edit])
-             for _, _, c, _ in found]  # fmt: skip
+    fixes = [
+        Fix(f"{c.step.source.segment(c.step.call)} -> {_changed(c)}", [c.edit])
+        for _, _, c, _ in found
+    ]
     together = _all_of(found)
     if together is not None:
         fixes.insert(1, together)
@@ -300,16 +308,17 @@ def _made_with_size(raised: Raised, at, known):
         spot = upstream.of_tensor(tensor)
         if spot is None or not isinstance(spot.node, ast.Call) or tensor.grad_fn is not None:
             continue
-        if not tensor.is_leaf or not isinstance(node, (ast.Attribute, ast.Name)):
+        if not tensor.is_leaf or not isinstance(node, ast.Attribute):
             continue
         for d in range(1, min(tensor.dim(), other.dim()) + 1):
             have, want = tensor.shape[-d], other.shape[-d]
             if have == want or 1 in (have, want):
                 continue
             numbers = [
-                n for n in ast.walk(spot.node)
+                n
+                for n in ast.walk(spot.node)
                 if isinstance(n, ast.Constant) and n.value == have and type(n.value) is int
-            ]  # fmt: skip
+            ]
             if len(numbers) == 1:
                 text = changes.with_part(spot.source, spot.node, numbers[0], str(want))
                 fix = Fix(text, [spot.source.replace((numbers[0], str(want)))])

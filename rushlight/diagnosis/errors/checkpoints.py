@@ -1,4 +1,4 @@
-"""Errors of loading: names that do not pair up, shapes that differ, files that hold more than data."""
+"""Errors of loading: names that do not pair up, shapes that differ, more than data in a file."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ kind(
     "checkpoint-names",
     "A checkpoint's names are not the model's",
     """
-load_state_dict pairs tensors by name. DataParallel and DistributedDataParallel put "module." before every
-name, torch.compile "_orig_mod."; a Lightning checkpoint says "model.". Save the inner module's state
-(wrapper.module.state_dict()), or take the prefix off when loading. A whole checkpoint
-({"model": ..., "optimizer": ...}) has to be opened first: load_state_dict(checkpoint["model"]). strict=False
-only skips what does not pair up: with a prefix that is everything, and the model stays untrained.
+load_state_dict pairs tensors by name. DataParallel and DistributedDataParallel put "module."
+before every name, torch.compile "_orig_mod."; a Lightning checkpoint says "model.". Save the inner
+module's state (wrapper.module.state_dict()), or take the prefix off when loading. A whole
+checkpoint ({"model": ..., "optimizer": ...}) has to be opened first:
+load_state_dict(checkpoint["model"]). strict=False only skips what does not pair up: with a prefix
+that is everything, and the model stays untrained.
 """,
 )
 kind(
     "checkpoint-shapes",
     "A checkpoint's tensors have other shapes than the model's",
     """
-The model was built with other numbers than the one that was saved: another count of classes, a larger
-vocabulary, another width. Build it with the saved numbers; or, to go on with a new head, leave out the
-tensors that differ and load the rest with strict=False.
+The model was built with other numbers than the one that was saved: another count of classes, a
+larger vocabulary, another width. Build it with the saved numbers; or, to go on with a new head,
+leave out the tensors that differ and load the rest with strict=False.
 """,
 )
 kind(
     "weights-only",
     "A file holds more than tensors, and torch.load reads only those",
     """
-torch.load unpickles with weights_only=True: a file from elsewhere then cannot run code. Files with whole
-modules or objects of your own classes need weights_only=False, which is safe only for files that you trust,
-or torch.serialization.add_safe_globals([TheClass]). Better: save model.state_dict() and plain values.
+torch.load unpickles with weights_only=True: a file from elsewhere then cannot run code. Files with
+whole modules or objects of your own classes need weights_only=False, which is safe only for files
+that you trust, or torch.serialization.add_safe_globals([TheClass]). Better: save
+model.state_dict() and plain values.
 """,
 )
 
@@ -103,9 +105,7 @@ def _prefixed(raised: Raised, prefix, wanted, given):
     text, theirs = prefix
     at, argument = _argument(raised)
     count = sum((text + n in given) if theirs else (n.removeprefix(text) in given) for n in wanted)
-    rows = [
-        ((text + n, n) if theirs else (n.removeprefix(text), n)) for n in list(wanted)[:4]
-    ]  # fmt: skip
+    rows = [((text + n, n) if theirs else (n.removeprefix(text), n)) for n in list(wanted)[:4]]
     same = [
         (f"{a} -> {b}", f"{given[a]}", "same" if given[a] == wanted[b] else f"not {wanted[b]}")
         for a, b in rows
@@ -132,9 +132,9 @@ def _prefixed(raised: Raised, prefix, wanted, given):
             else f'{{"{text}" + k: v for k, v in {items}}}'
         )
         fixes.append(Fix(f"{source} with other names", [at.source.replace((argument, new))]))
-    title = f'the checkpoint\'s names begin with "{text}", the model\'s do not'
+    title = f"the checkpoint's names begin with \"{text}\", the model's do not"
     if not theirs:
-        title = f'the model\'s names begin with "{text}", the checkpoint\'s do not'
+        title = f"the model's names begin with \"{text}\", the checkpoint's do not"
     return raised.finding(
         "checkpoint-names", title, place, evidence=evidence, related=related, fixes=fixes
     )
@@ -165,6 +165,11 @@ def _wraps(raised: Raised, spot, holder, inner: str) -> bool:
     held = at.value(holder, None) if at is not None else None
     if held is not None:
         return type(held).__name__ in names
+    if isinstance(holder, ast.Attribute) and spot.source.class_of(holder) is not None:
+        owner = spot.source.class_of(holder)
+        for statement in spot.source.attribute_assignments(holder.attr, owner):
+            if upstream.called(statement.value) in names:
+                return True
     if isinstance(holder, ast.Name):
         for statement in spot.source.assignments(holder.id, spot.source.function_of(holder)):
             if upstream.called(getattr(statement, "value", None)) in names:
@@ -174,16 +179,21 @@ def _wraps(raised: Raised, spot, holder, inner: str) -> bool:
 
 def _opened(raised: Raised, key, state, wanted):
     at, argument = _argument(raised)
-    evidence = [f"the dict has the keys {', '.join(map(repr, list(state)[:6]))}",
-                f"{len(set(wanted) & set(state[key]))} of {len(wanted)} names lie in its {key!r}"]  # fmt: skip
+    evidence = [
+        f"the dict has the keys {', '.join(map(repr, list(state)[:6]))}",
+        f"{len(set(wanted) & set(state[key]))} of {len(wanted)} names lie in its {key!r}",
+    ]
     fixes = []
     if argument is not None:
         text = f'{changes.atom(at.source, argument)}["{key}"]'
         fixes.append(Fix(text, [at.source.replace((argument, text))]))
     return raised.finding(
-        "checkpoint-names", f"the model's state lies in the checkpoint's {key!r}", at,
-        evidence=evidence, fixes=fixes,
-    )  # fmt: skip
+        "checkpoint-names",
+        f"the model's state lies in the checkpoint's {key!r}",
+        at,
+        evidence=evidence,
+        fixes=fixes,
+    )
 
 
 def _renamed(raised: Raised, wanted, given, missing, extra):
@@ -192,9 +202,10 @@ def _renamed(raised: Raised, wanted, given, missing, extra):
     pairs, left = {}, list(extra)
     for name in missing:
         same = [k for k in left if given[k] == wanted[name]]
-        best = difflib.get_close_matches(name, same, 1, 0.3) or [
-            k for k in same if k.rsplit(".", 1)[-1] == name.rsplit(".", 1)[-1]
-        ][:1]
+        best = (
+            difflib.get_close_matches(name, same, 1, 0.3)
+            or [k for k in same if k.rsplit(".", 1)[-1] == name.rsplit(".", 1)[-1]][:1]
+        )
         if best:
             pairs[best[0]] = name
             left.remove(best[0])
@@ -251,23 +262,33 @@ def _shapes(raised: Raised, model, wanted, given):
     rows = [(k, f"checkpoint {given[k]}", f"model {wanted[k]}") for k in differ[:5]]
     evidence = [*values.table(rows), f"{len(differ)} of {len(wanted)} tensors differ"]
     numbers = _numbers(model, differ, wanted, given)
-    fixes = [Fix(f"{c.step.source.segment(c.step.call)} -> {c.changed_call}", [c.edit]) for c in numbers]
+    fixes = [
+        Fix(f"{c.step.source.segment(c.step.call)} -> {c.changed_call}", [c.edit]) for c in numbers
+    ]
     if argument is not None:
         text = changes.atom(at.source, argument)
         kept = f"{{k: v for k, v in {text}.items() if k not in {differ!r}}}"
         call = changes.with_keyword(at.source, at.node, "strict", "False")
         whole = call.replace(at.source.segment(argument), kept, 1)
-        fixes.append(Fix(f"without the {len(differ)} that differ: they keep their initial values",
-                         [at.source.replace((at.node, whole))]))  # fmt: skip
+        fixes.append(
+            Fix(
+                f"without the {len(differ)} that differ: they keep their initial values",
+                [at.source.replace((at.node, whole))],
+            )
+        )
     place, related = at, []
     if numbers:
         step = numbers[0].step
         place = (step.source.file, step.line)
         related = [Related(at.file, at.line, "the loading that failed")]
     return raised.finding(
-        "checkpoint-shapes", f"{differ[0]} is {given[differ[0]]} in the checkpoint",
-        place, evidence=evidence, related=related, fixes=fixes,
-    )  # fmt: skip
+        "checkpoint-shapes",
+        f"{differ[0]} is {given[differ[0]]} in the checkpoint",
+        place,
+        evidence=evidence,
+        related=related,
+        fixes=fixes,
+    )
 
 
 _ARGUMENTS = {
@@ -294,7 +315,10 @@ def _numbers(model, differ, wanted, given) -> list:
 # ---- torch.load
 
 
-@explains(Exception, r"Weights only load failed.*Unsupported (?:global|class)[^\n]*?(?:GLOBAL|global) ([\w.]+)")
+@explains(
+    Exception,
+    r"Weights only load failed.*Unsupported (?:global|class)[^\n]*?(?:GLOBAL|global) ([\w.]+)",
+)
 def weights_only(raised: Raised):
     """Which class the file holds; weights_only=False, or the state alone."""
     at, name = raised.innermost, raised.match[1]
@@ -308,9 +332,7 @@ def weights_only(raised: Raised):
         related.append(Related(spot.file, spot.line, "the file is written"))
     if isinstance(node, ast.Call):
         text = changes.with_keyword(at.source, node, "weights_only", "False")
-        fixes.append(
-            Fix(f"{text}: only if you trust the file", [at.source.replace((node, text))])
-        )
+        fixes.append(Fix(f"{text}: only if you trust the file", [at.source.replace((node, text))]))
         if "." in name:
             module, cls = name.rsplit(".", 1)
             if module == "__main__":
@@ -319,9 +341,13 @@ def weights_only(raised: Raised):
                 fixes.insert(0, Fix(line, [at.source.insert_before(at.statement, line)]))
     evidence = [f"the file holds {name}, which is more than tensors and plain values"]
     return raised.finding(
-        "weights-only", f"torch.load reads tensors only; the file holds {re.sub('^.*[.]', '', name)}",
-        place, evidence=evidence, related=related, fixes=fixes,
-    )  # fmt: skip
+        "weights-only",
+        f"torch.load reads tensors only; the file holds {re.sub('^.*[.]', '', name)}",
+        place,
+        evidence=evidence,
+        related=related,
+        fixes=fixes,
+    )
 
 
 def _same_file(at, spot) -> bool:

@@ -7,7 +7,7 @@ import ast
 from rushlight import nn
 
 from .. import changes, upstream, values
-from ..finding import Fix, Related
+from ..finding import Edit, Fix, Related
 from ..registry import explains, kind
 from . import Raised
 
@@ -24,11 +24,11 @@ kind(
     "tensor-left-behind",
     "A tensor stayed on its device when the module moved",
     """
-module.to(device) moves parameters and buffers of the module and of its submodules. A tensor that is
-a plain attribute is neither, nor is a layer in a plain list or dict, and a tensor made inside forward
-without device= is made on the CPU. Register constants with self.register_buffer("name", tensor): they
-then move along and are saved in the state_dict. Keep layers in nn.ModuleList, and make tensors in
-forward on their input's device (`torch.zeros(n, device=x.device)`).
+module.to(device) moves parameters and buffers of the module and of its submodules. A tensor that
+is a plain attribute is neither, nor is a layer in a plain list or dict, and a tensor made inside
+forward without device= is made on the CPU. Register constants with self.register_buffer("name",
+tensor): they then move along and are saved in the state_dict. Keep layers in nn.ModuleList, and
+make tensors in forward on their input's device (`torch.zeros(n, device=x.device)`).
 """,
 )
 kind(
@@ -36,8 +36,8 @@ kind(
     "A meta tensor has no values to be read",
     """
 Tensors on the meta device have a shape and a dtype and no memory. They cannot be read, printed as
-numbers or copied to another device. A module built on meta gets memory by module.to_empty(device=...)
-and its values from load_state_dict or from its own reset_parameters().
+numbers or copied to another device. A module built on meta gets memory by
+module.to_empty(device=...) and its values from load_state_dict or from its own reset_parameters().
 """,
 )
 
@@ -55,9 +55,11 @@ def missing(raised: Raised):
         return None
     source, node, line = written
     torch = changes.torch_name(source)
-    related = [] if (source.file, line) == (at.file, at.line) else [
-        Related(at.file, at.line, "the call that needed it")
-    ]  # fmt: skip
+    related = (
+        []
+        if (source.file, line) == (at.file, at.line)
+        else [Related(at.file, at.line, "the call that needed it")]
+    )
     title = "the script wants a device that is not there"
     if isinstance(node, ast.Call):  # x.cuda()
         text = f"{changes.atom(source, node.func.value)}"
@@ -73,12 +75,28 @@ def missing(raised: Raised):
         available = f"{torch}.backends.mps" if name == "mps" else f"{torch}.{name}"
         quoted = source.segment(node)
         choice = f'{quoted} if {available}.is_available() else "cpu"'
-        fixes = [Fix(choice, [source.replace((node, _safe(node, choice)))])]
+        fixes = [
+            Fix(choice, [_with_import(source, node, source.replace((node, _safe(node, choice))))])
+        ]
         evidence = [f"{quoted} is written here; {available}.is_available() is False"]
     return raised.finding(
-        "device-missing", title, (source.file, line), evidence=evidence, related=related,
+        "device-missing",
+        title,
+        (source.file, line),
+        evidence=evidence,
+        related=related,
         fixes=fixes,
-    )  # fmt: skip
+    )
+
+
+def _with_import(source, node, edit):
+    """The edit, with the import that it needs where the file has none."""
+    if source.function_of(node) is not None or source.class_of(node) is not None:
+        return edit
+    names = [a.name for n in ast.walk(source.tree) if isinstance(n, ast.Import) for a in n.names]
+    if "torch" in names or "rushlight" in names:
+        return edit
+    return Edit(edit.file, edit.line, edit.end_line, f"import torch\n\n{edit.text}")
 
 
 _DEVICES = ("cuda", "mps", "xpu")
@@ -213,7 +231,7 @@ def _in_plain_list(raised: Raised, at):
     """A layer that its module does not know of, because a list or dict holds it."""
     called = [m for m in raised.modules() if next(m.parameters(), None) is not None]
     for inner in reversed(called):
-        for outer in called:
+        for outer in raised.modules():
             for name, held in vars(outer).items():
                 items = held.values() if isinstance(held, dict) else held
                 if name.startswith("_") or not isinstance(held, (list, tuple, dict)):
@@ -272,9 +290,9 @@ def _made_here(raised: Raised, at):
     makes = {"tensor", "zeros", "ones", "full", "arange", "randn", "rand", "eye", "linspace"}
     if spot is not None and upstream.called(spot.node) in makes:
         place = spot.place
-        if spot.file == at.file and spot.source.function_of(
-            spot.node
-        ) is at.source.function_of(at.node):
+        if spot.file == at.file and spot.source.function_of(spot.node) is at.source.function_of(
+            at.node
+        ):
             text = changes.with_keyword(spot.source, spot.node, "device", name)
         else:
             text = changes.with_keyword(spot.source, spot.node, "device", f'"{target}"')

@@ -26,15 +26,18 @@ kind(
     "autocast-result-outside",
     "What autocast computed in half precision is used outside of it",
     """
-Inside an autocast region layers return float16 or bfloat16; outside, nothing converts them, and a layer
-with float32 weights refuses. Keep the whole forward pass and the loss inside the region, as autocast is
-meant, or convert what leaves it: h.float().
+Inside an autocast region layers return float16 or bfloat16; outside, nothing converts them, and a
+layer with float32 weights refuses. Keep the whole forward pass and the loss inside the region, as
+autocast is meant, or convert what leaves it: h.float().
 """,
 )
 
 
-@explains(RuntimeError, r"must have the same dtype|expected scalar type|to have the same dtype"
-          r"|Input type \(.*\) and (weight|bias) type \(.*\) should be the same")  # fmt: skip
+@explains(
+    RuntimeError,
+    r"must have the same dtype|expected scalar type|to have the same dtype"
+    r"|Input type \(.*\) and (weight|bias) type \(.*\) should be the same",
+)
 def mismatch(raised: Raised):
     """A layer or product whose input's dtype is not its weight's."""
     modules = [m for m in raised.modules() if next(m.parameters(recurse=False), None) is not None]
@@ -119,9 +122,13 @@ def _operands(raised: Raised):
     fixes.append(Fix(text, [at.source.replace((part, text))]))
     names = " and ".join(values.dtype_name(v.dtype) for _, v in known)
     return raised.finding(
-        "dtype-mismatch", f"{at.text.splitlines()[0]}: {names}", place,
-        evidence=values.table(rows), related=related, fixes=fixes,
-    )  # fmt: skip
+        "dtype-mismatch",
+        f"{at.text.splitlines()[0]}: {names}",
+        place,
+        evidence=values.table(rows),
+        related=related,
+        fixes=fixes,
+    )
 
 
 # ---- autocast
@@ -164,7 +171,8 @@ def _left_region(raised: Raised, at, argument, given, region):
     ]
     return raised.finding(
         "autocast-result-outside",
-        f"{at.source.segment(argument)} is {values.dtype_name(given.dtype)} from an autocast region",
+        f"{at.source.segment(argument)} left an autocast region as "
+        f"{values.dtype_name(given.dtype)}",
         evidence=evidence,
         related=[Related(region.file, region.line, "the region")],
         fixes=fixes,

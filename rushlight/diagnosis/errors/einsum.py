@@ -1,4 +1,4 @@
-"""Errors of einsum: letters that stand for two sizes, operands with another number of dimensions."""
+"""Errors of einsum: a letter that stands for two sizes, operands of another rank."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ kind(
     "einsum-sizes",
     "A letter of an einsum stands for two sizes",
     """
-Each letter names one dimension, and has one size wherever it stands. When two operands give it different
-sizes, the letters are in another order than the tensor's dimensions (swap them in the equation, which costs
-nothing), or the wrong tensor came in. Each operand needs as many letters as it has dimensions; "..." stands
-for the rest.
+Each letter names one dimension, and has one size wherever it stands. When two operands give it
+different sizes, the letters are in another order than the tensor's dimensions (swap them in the
+equation, which costs nothing), or the wrong tensor came in. Each operand needs as many letters as
+it has dimensions; "..." stands for the rest.
 """,
 )
 
@@ -47,6 +47,8 @@ def einsum(raised: Raised):
                 call = changes.with_part(at.source, node, node.args[0], text)
                 fixes.append(Fix(call, [at.source.replace((node.args[0], text))], call=call))
     return raised.finding(
-        "einsum-sizes", raised.message.splitlines()[0][:76], evidence=values.table(rows),
+        "einsum-sizes",
+        raised.message.splitlines()[0][:76],
+        evidence=values.table(rows),
         fixes=try_calls(raised, fixes) if fixes else [],
-    )  # fmt: skip
+    )

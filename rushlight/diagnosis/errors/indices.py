@@ -16,19 +16,19 @@ kind(
     "embedding-index",
     "An embedding was asked for a row that it does not have",
     """
-nn.Embedding(n, d) has the rows 0 to n - 1; a negative index is not counted from the end, as it would
-be in a list. The usual ways in: a padding value of -1 (pad with a real row, such as 0, and say
-padding_idx=0), a vocabulary that has grown by special tokens since the table was sized, ids that begin
-at 1, or positions past the longest length the table was built for.
+nn.Embedding(n, d) has the rows 0 to n - 1; a negative index is not counted from the end, as it
+would be in a list. The usual ways in: a padding value of -1 (pad with a real row, such as 0, and
+say padding_idx=0), a vocabulary that has grown by special tokens since the table was sized, ids
+that begin at 1, or positions past the longest length the table was built for.
 """,
 )
 kind(
     "class-index",
     "A class label is outside of what the model can say",
     """
-Scores of shape (N, C) know the classes 0 to C - 1. Labels that begin at 1 have to be shifted by one
-(labels - 1); a new class needs one more output; a label such as -1 or 255 that means "ignore" has to be
-named: ignore_index=-1. The default ignored label is -100.
+Scores of shape (N, C) know the classes 0 to C - 1. Labels that begin at 1 have to be shifted by
+one (labels - 1); a new class needs one more output; a label such as -1 or 255 that means "ignore"
+has to be named: ignore_index=-1. The default ignored label is -100.
 """,
 )
 kind(
@@ -81,11 +81,12 @@ def embedding(raised: Raised):
                 fixes=fixes,
             )
     return raised.finding(
-        "embedding-index", f"row {low if low < 0 else high} of a table with rows 0 to {rows - 1}",
+        "embedding-index",
+        f"row {low if low < 0 else high} of a table with rows 0 to {rows - 1}",
         upstream.beginning(raised, given).place if upstream.beginning(raised, given) else at,
         evidence=evidence,
         related=[Related(at.file, at.line, "the call that failed")],
-    )  # fmt: skip
+    )
 
 
 def _index_and_table(known):
@@ -120,9 +121,16 @@ def _padding(raised: Raised, at, given, low: int, evidence):
     spot = upstream.of_tensor(given)
     candidates = [spot] if spot is not None else []
     candidates += upstream.calls(
-        upstream.user_sources(raised), "pad_sequence", "full", "pad", "full_like", "masked_fill",
-        "pad_packed_sequence", "fill_", "nested_to_padded_tensor",
-    )  # fmt: skip
+        upstream.user_sources(raised),
+        "pad_sequence",
+        "full",
+        "pad",
+        "full_like",
+        "masked_fill",
+        "pad_packed_sequence",
+        "fill_",
+        "nested_to_padded_tensor",
+    )
     for found in candidates:
         if not isinstance(found.node, ast.Call):
             continue
@@ -170,9 +178,13 @@ def classes(raised: Raised):
     if low >= 1 and high == count:
         evidence.append(f"the least label is {low}: they are counted from 1")
         found = _converted(
-            raised, target, "sub(1)", "class-index",
-            f"labels are {low} to {high}; {count} scores know classes 0 to {count - 1}", evidence,
-        )  # fmt: skip
+            raised,
+            target,
+            "sub(1)",
+            "class-index",
+            f"labels are {low} to {high}; {count} scores know classes 0 to {count - 1}",
+            evidence,
+        )
         for fix in found.fixes:
             fix.text = fix.text.replace(".sub(1)", " - 1")
         return found
@@ -196,10 +208,12 @@ def classes(raised: Raised):
         )
     spot = upstream.beginning(raised, target)
     return raised.finding(
-        "class-index", f"label {high} with {count} scores",
-        spot.place if spot is not None else at, evidence=evidence,
+        "class-index",
+        f"label {high} with {count} scores",
+        spot.place if spot is not None else at,
+        evidence=evidence,
         related=[Related(at.file, at.line, "the loss that failed")],
-    )  # fmt: skip
+    )
 
 
 def _sole(target, count: int) -> int | None:
@@ -233,7 +247,11 @@ def _more_outputs(raised: Raised, given, wanted: int):
     while node is not None and depth < 6:
         for following, _ in node.next_functions:
             variable = getattr(following, "variable", None)
-            if variable is not None and variable.dim() == 1 and variable.shape[0] == given.shape[-1]:
+            if (
+                variable is not None
+                and variable.dim() == 1
+                and variable.shape[0] == given.shape[-1]
+            ):
                 layer = _owner(raised, variable)
                 if layer is not None:
                     return construction.number_changes(layer, 1, "out_features", wanted)
@@ -295,8 +313,11 @@ def position(raised: Raised):
     return raised.finding(
         "index-out-of-range",
         f"position {index} in dimension {dim}, which has {size}",
-        place, evidence=evidence, related=related, fixes=fixes,
-    )  # fmt: skip
+        place,
+        evidence=evidence,
+        related=related,
+        fixes=fixes,
+    )
 
 
 def _range_of_loop(raised: Raised, at, index: int, size: int):

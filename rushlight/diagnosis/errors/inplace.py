@@ -26,9 +26,9 @@ kind(
     "A view was changed in place that autograd cannot follow",
     """
 unbind, split and chunk return several views at once, and iterating over a tensor does the same: a
-change in place of one of them cannot be recorded. Write the result to a new name (`row = row + 1`) and
-stack the new tensors, or take one view by indexing. Views made under no_grad, and what a custom
-function returns, have the same limit: clone them first.
+change in place of one of them cannot be recorded. Write the result to a new name (`row = row + 1`)
+and stack the new tensors, or take one view by indexing. Views made under no_grad, and what a
+custom function returns, have the same limit: clone them first.
 """,
 )
 kind(
@@ -36,28 +36,29 @@ kind(
     "An in-place layer follows a module with a full backward hook",
     """
 A full backward hook wraps the module's inputs and outputs in a function of its own, and what that
-returns are views that must not be changed. nn.ReLU(inplace=True) after such a module, `+=` on its output
-and the like try to. Take the layer without inplace=True; the memory it saves is one activation.
+returns are views that must not be changed. nn.ReLU(inplace=True) after such a module, `+=` on its
+output and the like try to. Take the layer without inplace=True; the memory it saves is one
+activation.
 """,
 )
 kind(
     "inplace-saved",
     "A value that backward needs was changed in place",
     """
-Many operations keep an input or their result for the backward pass: sigmoid, tanh, exp, relu and softmax
-their result, a product both factors, a Linear its input and weight. A change in place after that
-(`h[:, 0] = 0`, `h += 1`, `relu_()`, an optimizer's step between forward and backward) makes the kept value
-wrong; the version counter notices. Change a copy (`h = h.clone()` before the write), write the
-operation out of place, or move the step behind the last backward.
+Many operations keep an input or their result for the backward pass: sigmoid, tanh, exp, relu and
+softmax their result, a product both factors, a Linear its input and weight. A change in place
+after that (`h[:, 0] = 0`, `h += 1`, `relu_()`, an optimizer's step between forward and backward)
+makes the kept value wrong; the version counter notices. Change a copy (`h = h.clone()` before the
+write), write the operation out of place, or move the step behind the last backward.
 """,
 )
 kind(
     "inference-tensor",
     "A tensor made in inference mode is used where gradients are recorded",
     """
-Tensors made under torch.inference_mode() carry no version counter and can never take part in a graph.
-Features computed that way and then trained on fail. torch.no_grad() costs little more and gives
-ordinary tensors; or clone the tensor outside of the block.
+Tensors made under torch.inference_mode() carry no version counter and can never take part in a
+graph. Features computed that way and then trained on fail. torch.no_grad() costs little more and
+gives ordinary tensors; or clone the tensor outside of the block.
 """,
 )
 
@@ -147,8 +148,11 @@ def after_hook(raised: Raised):
     return raised.finding(
         "inplace-after-hook",
         "an in-place operation follows a module with a full backward hook",
-        place, evidence=evidence, related=related, fixes=[fix],
-    )  # fmt: skip
+        place,
+        evidence=evidence,
+        related=related,
+        fixes=[fix],
+    )
 
 
 def _hooked(raised: Raised) -> str:
@@ -194,9 +198,17 @@ def view(raised: Raised):
 
 
 _OPERATORS = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@",
-    ast.Mod: "%", ast.FloorDiv: "//", ast.BitAnd: "&", ast.BitOr: "|",
-}  # fmt: skip
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.Pow: "**",
+    ast.MatMult: "@",
+    ast.Mod: "%",
+    ast.FloorDiv: "//",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+}
 
 
 def _out_of_place(source, node: ast.AST) -> Fix | None:
@@ -271,15 +283,27 @@ def _call_out_of_place(source, statement: ast.stmt, call: ast.Call) -> Fix | Non
 # ---- What backward needs
 
 _SAVE_RESULTS = {
-    "Sigmoid", "Tanh", "Exp", "Relu", "Sqrt", "Rsqrt", "Softmax", "LogSoftmax", "Reciprocal", "Tan",
-    "Expm1", "Elu", "CumProd",
-}  # fmt: skip
+    "Sigmoid",
+    "Tanh",
+    "Exp",
+    "Relu",
+    "Sqrt",
+    "Rsqrt",
+    "Softmax",
+    "LogSoftmax",
+    "Reciprocal",
+    "Tan",
+    "Expm1",
+    "Elu",
+    "CumProd",
+}
 
 
 @explains(
     RuntimeError,
     r"modified by an inplace operation: \[torch\.\w+ \[([\d, ]*)\]\]"
-    r"(?:, which is output \d+ of (\w+?)(?:Backward\d*)?)?, is at version (\d+); expected version (\d+)",
+    r"(?:, which is output \d+ of (\w+?)(?:Backward\d*)?,)? is at version (\d+); "
+    r"expected version (\d+)",
 )
 def saved(raised: Raised):
     """Who saved it, who changed it."""
@@ -289,7 +313,7 @@ def saved(raised: Raised):
     root = _root(raised, at)
     if root is None:
         return None
-    changed, writer = _changed(raised, root, shape, version)
+    changed, writer = _changed(raised, root, name, shape, version)
     if writer is None:
         return None
     spot = upstream.of_place(writer)
@@ -307,8 +331,11 @@ def saved(raised: Raised):
     return raised.finding(
         "inplace-saved",
         f"line {spot.line} changes in place what backward still needs",
-        spot.place, evidence=evidence, related=related, fixes=fixes,
-    )  # fmt: skip
+        spot.place,
+        evidence=evidence,
+        related=related,
+        fixes=fixes,
+    )
 
 
 def _where(spot) -> str:
@@ -321,7 +348,7 @@ def _line(spot) -> str:
 
 
 def _root(raised: Raised, at):
-    for part, tensor in upstream.tensors(at):
+    for _part, tensor in upstream.tensors(at):
         if tensor.grad_fn is not None:
             return tensor
     given = upstream.inner(raised.error, "tensors")
@@ -329,9 +356,9 @@ def _root(raised: Raised, at):
     return given if values.is_tensor(given) and given.grad_fn is not None else None
 
 
-def _changed(raised: Raised, root, shape: tuple, version: int):
+def _changed(raised: Raised, root, of: str | None, shape: tuple, version: int):
     """The live tensor that stands at that version, and the line that wrote it last."""
-    found = list(graphs.leaves(root))
+    found = list(graphs.leaves(root)) if of is None else []
     for at in raised.frames:
         for room in (at.frame.f_locals, at.frame.f_globals):
             for value in list(room.values()):
@@ -341,7 +368,8 @@ def _changed(raised: Raised, root, shape: tuple, version: int):
     at_version = [t for t in found if _version(t) == version and _C._last_writer(t) is not None]
     same = [t for t in at_version if tuple(t.shape) == shape]
     reordered = [t for t in at_version if sorted(t.shape) == sorted(shape)]
-    for tensor in [*same, *reordered, *at_version]:
+    views = [t for t in at_version if t.grad_fn is not None]
+    for tensor in [*same, *reordered, *views]:
         return tensor, _C._last_writer(tensor)
     for node in graphs.nodes(root):  # it has no name any more: the graph knows the change
         spot = upstream.of_place(_C._origin(node))
@@ -378,7 +406,7 @@ def _saver(root, name: str | None, shape: tuple):
     if name in _SAVE_RESULTS:
         return makers[0] if makers else None
     for node, following in graphs.edges(root):
-        if following in makers and node.name() not in ("CopySlices",):
+        if following in makers and node.name() != "CopySlices":
             return node
     return makers[0] if makers else None
 
@@ -457,6 +485,10 @@ def inference(raised: Raised):
         edit = changes.after(at.source, part, "clone()")
         fixes.append(Fix(changes.method(at.source, part, "clone()"), [edit]))
     return raised.finding(
-        "inference-tensor", "a tensor of inference mode cannot take part in a graph", place,
-        evidence=evidence, related=related, fixes=fixes,
-    )  # fmt: skip
+        "inference-tensor",
+        "a tensor of inference mode cannot take part in a graph",
+        place,
+        evidence=evidence,
+        related=related,
+        fixes=fixes,
+    )

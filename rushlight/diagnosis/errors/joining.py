@@ -15,35 +15,38 @@ kind(
     "collate-lengths",
     "A loader's samples have different lengths and cannot be stacked",
     """
-The default collate function stacks the samples of a batch, so they have to be of one shape. Sequences are
-padded to the longest of their batch: a collate_fn with torch.nn.utils.rnn.pad_sequence(batch_first=True),
-which returns the lengths too where a mask or pack_padded_sequence needs them. Images are resized or cropped
-to one size in the dataset.
+The default collate function stacks the samples of a batch, so they have to be of one shape.
+Sequences are padded to the longest of their batch: a collate_fn with
+torch.nn.utils.rnn.pad_sequence(batch_first=True), which returns the lengths too where a mask or
+pack_padded_sequence needs them. Images are resized or cropped to one size in the dataset.
 """,
 )
 kind(
     "stack-sizes",
     "Tensors of different sizes were stacked or concatenated",
     """
-stack makes a new dimension and wants all shapes equal; cat joins along a dimension that exists and wants
-all others equal. Different lengths are joined with cat along that dimension, or padded with pad_sequence.
-A tensor with a dimension less needs unsqueeze first. In a skip connection (U-Net) the sizes differ by what
-pooling rounded off: crop or pad one of the two.
+stack makes a new dimension and wants all shapes equal; cat joins along a dimension that exists and
+wants all others equal. Different lengths are joined with cat along that dimension, or padded with
+pad_sequence. A tensor with a dimension less needs unsqueeze first. In a skip connection (U-Net)
+the sizes differ by what pooling rounded off: crop or pad one of the two.
 """,
 )
 kind(
     "worker-error",
     "An item failed in a loader's worker process",
     """
-The traceback of the worker stands inside the message; the last line of your own code in it is where to
-look. Set num_workers=0 while looking for the cause: the error is then raised in your own process, with a
-debugger at hand.
+The traceback of the worker stands inside the message; the last line of your own code in it is
+where to look. Set num_workers=0 while looking for the cause: the error is then raised in your own
+process, with a debugger at hand.
 """,
 )
 
 
-@explains(RuntimeError, r"stack expects each tensor to be equal size, but got (\[[\d, ]*\]) at entry 0 and "
-          r"(\[[\d, ]*\]) at entry (\d+)")  # fmt: skip
+@explains(
+    RuntimeError,
+    r"stack expects each tensor to be equal size, but got (\[[\d, ]*\]) at entry 0 and "
+    r"(\[[\d, ]*\]) at entry (\d+)",
+)
 def stack(raised: Raised):
     """A loader's collate, or a stack in the program."""
     batch = next((n["batch"] for n in upstream.inner_locals(raised.error) if "batch" in n), None)
@@ -83,10 +86,7 @@ def _loader(raised: Raised):
             if upstream.called(node) == "DataLoader":
                 return held, upstream.Spot(at.source, node)
     calls = upstream.calls(upstream.user_sources(raised), "DataLoader")
-    if held is None:
-        for at in raised.frames:
-            room = [*at.frame.f_locals.values(), *at.frame.f_globals.values()]
-            held = next((v for v in room if isinstance(v, DataLoader)), held)
+    held = held or next(iter(upstream.loaders(raised)), None)
     made = _call_for(calls, held)
     return held, made
 
@@ -116,7 +116,9 @@ def _collate(raised: Raised, batch):
             sample = held.dataset[0]
     evidence = [f"samples {raised.match[1]} and {raised.match[2]} stand in one batch"]
     if whole and all(values.is_tensor(s) for s in whole):
-        evidence = [f"a batch of {len(whole)} samples: {', '.join(values.shape_of(s) for s in whole[:6])}"]
+        evidence = [
+            f"a batch of {len(whole)} samples: {', '.join(values.shape_of(s) for s in whole[:6])}"
+        ]
     fixes = []
     text = _padding(spot.source, sample)
     if text is not None:
@@ -127,9 +129,13 @@ def _collate(raised: Raised, batch):
     if spot.place != (at.file, at.line):
         related = [Related(at.file, at.line, "the batch that failed")]
     return raised.finding(
-        "collate-lengths", "the samples have different lengths: a collate_fn has to pad them",
-        spot.place, evidence=evidence, related=related, fixes=fixes,
-    )  # fmt: skip
+        "collate-lengths",
+        "the samples have different lengths: a collate_fn has to pad them",
+        spot.place,
+        evidence=evidence,
+        related=related,
+        fixes=fixes,
+    )
 
 
 def _whole_batch(raised: Raised):
@@ -170,8 +176,12 @@ def _padding(source, sample) -> str | None:
 # ---- cat and stack in the program
 
 
-@explains(RuntimeError, r"Sizes of tensors must match except in dimension (\d+)\. Expected size (\d+) but got "
-          r"size (\d+) for tensor number (\d+)|Tensors must have same number of dimensions: got (\d+) and (\d+)")  # fmt: skip
+@explains(
+    RuntimeError,
+    r"Sizes of tensors must match except in dimension (\d+)\. Expected size (\d+) but got "
+    r"size (\d+) for tensor number (\d+)"
+    r"|Tensors must have same number of dimensions: got (\d+) and (\d+)",
+)
 def cat(raised: Raised):
     """The tensors of a cat with their shapes, and the dimension along which they fit."""
     return _joined(raised)
@@ -193,9 +203,11 @@ def _joined(raised: Raised):
     fixes = [*_along(at, node, tensors), *_one_more(at, node, tensors), *_padded(at, node, tensors)]
     first = at.text.splitlines()[0]
     return raised.finding(
-        "stack-sizes", f"{first if len(first) < 50 else upstream.called(node)}: the sizes differ",
-        evidence=evidence, fixes=try_calls(raised, fixes) if fixes else [],
-    )  # fmt: skip
+        "stack-sizes",
+        f"{first if len(first) < 50 else upstream.called(node)}: the sizes differ",
+        evidence=evidence,
+        fixes=try_calls(raised, fixes) if fixes else [],
+    )
 
 
 def _along(at, node, tensors) -> list[Fix]:
@@ -250,13 +262,17 @@ def worker(raised: Raised):
     last = raised.message.strip().splitlines()[-1]
     evidence = [f"worker {raised.match[2]}: {last}"]
     if not own:
-        return raised.finding("worker-error", f"a loader's worker failed: {last}", evidence=evidence)
+        return raised.finding(
+            "worker-error", f"a loader's worker failed: {last}", evidence=evidence
+        )
     file, line, name = own[-1]
     return raised.finding(
-        "worker-error", f"{name} failed in a loader's worker: {last}", (file, line),
+        "worker-error",
+        f"{name} failed in a loader's worker: {last}",
+        (file, line),
         evidence=[*evidence, f"raised in {name}, {values.place_of((file, '', line))}"],
         related=[Related(at.file, at.line, "the loop that wanted the batch")],
-    )  # fmt: skip
+    )
 
 
 def _is_own(file: str) -> bool:

@@ -15,52 +15,53 @@ kind(
     "conv-channels",
     "A convolution was built for another number of channels than it gets",
     """
-A convolution reads (N, C, H, W): C has to be its in_channels. The number is wrong where the layer is built
-(it has to be the out_channels of the one before), or the image lies otherwise: images from files are
-(H, W, C) and need permute(2, 0, 1), grey images need a dimension for their one channel (unsqueeze(1)).
+A convolution reads (N, C, H, W): C has to be its in_channels. The number is wrong where the layer
+is built (it has to be the out_channels of the one before), or the image lies otherwise: images
+from files are (H, W, C) and need permute(2, 0, 1), grey images need a dimension for their one
+channel (unsqueeze(1)).
 """,
 )
 kind(
     "conv-groups",
     "Channels cannot be divided into that many groups",
     """
-groups splits input and output channels into equal parts, so both have to be multiples of it. A depthwise
-convolution has groups=in_channels and out_channels a multiple of that.
+groups splits input and output channels into equal parts, so both have to be multiples of it. A
+depthwise convolution has groups=in_channels and out_channels a multiple of that.
 """,
 )
 kind(
     "layer-width",
     "A layer was built for another width than it gets",
     """
-Normalisation, recurrent and attention layers are built for one size: num_features, normalized_shape,
-input_size, embed_dim. It has to be the input's own: dimension 1 for BatchNorm and GroupNorm, the last one
-for the others.
+Normalisation, recurrent and attention layers are built for one size: num_features,
+normalized_shape, input_size, embed_dim. It has to be the input's own: dimension 1 for BatchNorm
+and GroupNorm, the last one for the others.
 """,
 )
 kind(
     "batchnorm-one-value",
     "BatchNorm is training on a single value per channel",
     """
-In training mode BatchNorm takes mean and variance of the batch, and of one value there is no variance.
-When predicting a single sample, model.eval() was forgotten: the layer then uses the averages it has
-learned. When the last batch of an epoch is one sample, drop it (drop_last=True) or choose another batch
-size. LayerNorm and GroupNorm do not look at the batch.
+In training mode BatchNorm takes mean and variance of the batch, and of one value there is no
+variance. When predicting a single sample, model.eval() was forgotten: the layer then uses the
+averages it has learned. When the last batch of an epoch is one sample, drop it (drop_last=True) or
+choose another batch size. LayerNorm and GroupNorm do not look at the batch.
 """,
 )
 kind(
     "kernel-too-large",
     "A kernel is larger than the image that reaches it",
     """
-Each pool halves the image and each convolution without padding takes kernel_size - 1 from it. After enough
-of them nothing is left. Feed larger images, take fewer pools, or pad.
+Each pool halves the image and each convolution without padding takes kernel_size - 1 from it.
+After enough of them nothing is left. Feed larger images, take fewer pools, or pad.
 """,
 )
 
 
 @explains(
     RuntimeError,
-    r"Given (?:groups=(\d+)|transposed=\d+), weight of size \[([\d, ]+)\], expected input\[([\d, ]+)\] to "
-    r"have (\d+) channels, but got (\d+) channels instead",
+    r"Given (?:groups=(\d+)|transposed=\d+), weight of size \[([\d, ]+)\], expected "
+    r"input\[([\d, ]+)\] to have (\d+) channels, but got (\d+) channels instead",
 )
 def channels(raised: Raised):
     """An image that lies otherwise, or in_channels decided at another line."""
@@ -81,13 +82,20 @@ def channels(raised: Raised):
     fixes = _other_layout(raised, at, given, wanted)
     if fixes:
         return raised.finding(
-            "conv-channels", f"the image has its channels elsewhere: {values.shape_of(given)}",
-            evidence=evidence, fixes=fixes,
-        )  # fmt: skip
+            "conv-channels",
+            f"the image has its channels elsewhere: {values.shape_of(given)}",
+            evidence=evidence,
+            fixes=fixes,
+        )
     return _number(
-        raised, layer, "conv-channels", (0, "in_channels"), have,
-        f"{path} was built for {wanted} channels and got {have}", evidence,
-    )  # fmt: skip
+        raised,
+        layer,
+        "conv-channels",
+        (0, "in_channels"),
+        have,
+        f"{path} was built for {wanted} channels and got {have}",
+        evidence,
+    )
 
 
 def _number(raised: Raised, layer, id: str, argument: tuple, wanted: int, title: str, evidence):
@@ -101,9 +109,13 @@ def _number(raised: Raised, layer, id: str, argument: tuple, wanted: int, title:
         Fix(f"{c.step.source.segment(c.step.call)} -> {c.changed_call}", [c.edit]) for c in found
     ]
     return raised.finding(
-        id, title, (first.source.file, first.line), evidence=evidence,
-        related=[Related(at.file, at.line, "the call that failed")], fixes=fixes,
-    )  # fmt: skip
+        id,
+        title,
+        (first.source.file, first.line),
+        evidence=evidence,
+        related=[Related(at.file, at.line, "the call that failed")],
+        fixes=fixes,
+    )
 
 
 def _other_layout(raised: Raised, at, given, wanted: int) -> list[Fix]:
@@ -129,7 +141,9 @@ def _other_layout(raised: Raised, at, given, wanted: int) -> list[Fix]:
     return try_calls(raised, fixes) if fixes else []
 
 
-@explains(RuntimeError, r"Expected (\d)D \(unbatched\) or (\d)D \(batched\) input to conv|expected (\d)D")
+@explains(
+    RuntimeError, r"Expected (\d)D \(unbatched\) or (\d)D \(batched\) input to conv|expected (\d)D"
+)
 def rank(raised: Raised):
     """A missing batch or channel dimension before a convolution or a BatchNorm."""
     at, node = raised.innermost, raised.innermost.node
@@ -142,9 +156,11 @@ def rank(raised: Raised):
         call = changes.with_part(at.source, node, node.args[0], text)
         fixes.append(Fix(call, [at.source.replace((node.args[0], text))], call=call))
     return raised.finding(
-        "conv-channels", f"the layer got {values.shape_of(given)}: a dimension is missing",
-        evidence=[f"input {values.describe(given)}"], fixes=try_calls(raised, fixes),
-    )  # fmt: skip
+        "conv-channels",
+        f"the layer got {values.shape_of(given)}: a dimension is missing",
+        evidence=[f"input {values.describe(given)}"],
+        fixes=try_calls(raised, fixes),
+    )
 
 
 @explains(ValueError, r"(in_channels|out_channels) must be divisible by groups")
@@ -170,9 +186,11 @@ def groups(raised: Raised):
         fixes.append(Fix(f"{raised.match[1]} {near}: a multiple of {count}", [edit]))
     evidence = [f"in_channels {first}, out_channels {second}, groups {count}"]
     return raised.finding(
-        "conv-groups", f"{size} {raised.match[1]} do not split into {count} groups",
-        evidence=evidence, fixes=fixes,
-    )  # fmt: skip
+        "conv-groups",
+        f"{size} {raised.match[1]} do not split into {count} groups",
+        evidence=evidence,
+        fixes=fixes,
+    )
 
 
 @explains(RuntimeError, r"running_mean should contain (\d+) elements not (\d+)")
@@ -183,9 +201,14 @@ def batch_norm(raised: Raised):
     evidence = [f"input {values.describe(given)}: {have} channels in dimension 1"]
     name = values.module_path(raised.modules()[0], layer) or type(layer).__name__
     return _number(
-        raised, layer, "layer-width", (0, "num_features"), have,
-        f"{name} was built for {raised.match[2]} channels and got {have}", evidence,
-    )  # fmt: skip
+        raised,
+        layer,
+        "layer-width",
+        (0, "num_features"),
+        have,
+        f"{name} was built for {raised.match[2]} channels and got {have}",
+        evidence,
+    )
 
 
 @explains(RuntimeError, r"Given normalized_shape=\[(\d+)\], expected input with shape \[\*, \d+\]")
@@ -197,14 +220,19 @@ def layer_norm(raised: Raised):
     layer, have = raised.modules()[-1], given.shape[-1]
     name = values.module_path(raised.modules()[0], layer) or type(layer).__name__
     return _number(
-        raised, layer, "layer-width", (0, "normalized_shape"), have,
+        raised,
+        layer,
+        "layer-width",
+        (0, "normalized_shape"),
+        have,
         f"{name} was built for {raised.match[1]} features and got {have}",
         [f"input {values.describe(given)}: {have} in its last dimension"],
-    )  # fmt: skip
+    )
 
 
 @explains(
-    (RuntimeError, ValueError), r"input\.size\(-1\) must be equal to input_size\. Expected (\d+), got (\d+)"
+    (RuntimeError, ValueError),
+    r"input\.size\(-1\) must be equal to input_size\. Expected (\d+), got (\d+)",
 )
 def recurrent(raised: Raised):
     """input_size of an RNN, LSTM or GRU."""
@@ -213,9 +241,14 @@ def recurrent(raised: Raised):
     name = values.module_path(raised.modules()[0], layer) or type(layer).__name__
     shown = values.describe(given) if values.is_tensor(given) else f"(..., {have})"
     return _number(
-        raised, layer, "layer-width", (0, "input_size"), have,
-        f"{name} was built for {raised.match[1]} features and got {have}", [f"input {shown}"],
-    )  # fmt: skip
+        raised,
+        layer,
+        "layer-width",
+        (0, "input_size"),
+        have,
+        f"{name} was built for {raised.match[1]} features and got {have}",
+        [f"input {shown}"],
+    )
 
 
 @explains(RuntimeError, r"Expected hidden(?:\[\d\])? size \(([\d, ]+)\), got \[([\d, ]+)\]")
@@ -229,36 +262,48 @@ def hidden(raised: Raised):
     evidence = [f"the state is {have}; layers, batch and size are {wanted}"]
     if values.is_tensor(given):
         side = "batch_first" if batch == 0 else "time first"
-        evidence.append(f"input {values.shape_of(given)}, read with {side}: batch {given.shape[batch]}")
+        evidence.append(
+            f"input {values.shape_of(given)}, read with {side}: batch {given.shape[batch]}"
+        )
     fixes = []
     if values.is_tensor(given) and given.dim() == 3 and given.shape[1 - batch] == have[-2]:
         spot = upstream.of_module(layer)
         if spot is not None:
             text = changes.with_keyword(spot.source, spot.node, "batch_first", str(batch == 1))
             return raised.finding(
-                "layer-width", f"the layer reads dimension {batch} as batch; the state says the other",
-                spot.place, evidence=evidence, fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+                "layer-width",
+                f"the layer reads dimension {batch} as batch; the state says the other",
+                spot.place,
+                evidence=evidence,
+                fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
                 related=[Related(at.file, at.line, "the call that failed")],
-            )  # fmt: skip
+            )
     state = upstream.inner(raised.error, "hx")
     state = state[0] if isinstance(state, tuple) else state
     spot = upstream.of_tensor(state) if values.is_tensor(state) else None
     if spot is not None and isinstance(spot.node, ast.Call):
         numbers = [
-            n for n in ast.walk(spot.node)
+            n
+            for n in ast.walk(spot.node)
             if isinstance(n, ast.Constant) and n.value == have[-2] and wanted[-2] != have[-2]
-        ]  # fmt: skip
+        ]
         if len(numbers) == 1:
-            fixes.append(Fix(f"batch {wanted[-2]}",
-                             [spot.source.replace((numbers[0], str(wanted[-2])))]))  # fmt: skip
+            fixes.append(
+                Fix(f"batch {wanted[-2]}", [spot.source.replace((numbers[0], str(wanted[-2])))])
+            )
     return raised.finding(
-        "layer-width", f"a state of {have}, wanted is {wanted}",
-        spot.place if spot is not None and fixes else at, evidence=evidence, fixes=fixes,
+        "layer-width",
+        f"a state of {have}, wanted is {wanted}",
+        spot.place if spot is not None and fixes else at,
+        evidence=evidence,
+        fixes=fixes,
         related=[Related(at.file, at.line, "the call that failed")],
-    )  # fmt: skip
+    )
 
 
-@explains(RuntimeError, r"Kernel size can't be greater than actual input size|Output size is too small")
+@explains(
+    RuntimeError, r"Kernel size can't be greater than actual input size|Output size is too small"
+)
 def kernel(raised: Raised):
     """How the size shrank is in the input's shape."""
     given = upstream.inner(raised.error, "input")
@@ -273,10 +318,13 @@ def kernel(raised: Raised):
         text = changes.with_keyword(spot.source, spot.node, "padding", str(largest // 2))
         fixes.append(Fix(text, [spot.source.replace((spot.node, text))]))
     return raised.finding(
-        "kernel-too-large", f"a kernel of {largest} for an image of {tuple(given.shape[2:])}",
-        spot.place if spot is not None else at, evidence=evidence, fixes=fixes,
+        "kernel-too-large",
+        f"a kernel of {largest} for an image of {tuple(given.shape[2:])}",
+        spot.place if spot is not None else at,
+        evidence=evidence,
+        fixes=fixes,
         related=[Related(at.file, at.line, "the call that failed")],
-    )  # fmt: skip
+    )
 
 
 # ---- One value per channel
@@ -296,14 +344,18 @@ def one_value(raised: Raised):
         spot, rest = loader
         text = changes.with_keyword(spot.source, spot.node, "drop_last", "True")
         return raised.finding(
-            "batchnorm-one-value", "the last batch of the epoch is a single sample",
-            spot.place, evidence=[*evidence, rest],
+            "batchnorm-one-value",
+            "the last batch of the epoch is a single sample",
+            spot.place,
+            evidence=[*evidence, rest],
             related=[Related(at.file, at.line, "the call that failed")],
             fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
-        )  # fmt: skip
+        )
     found = _model_call(raised, layer)
     if found is None:
-        return raised.finding("batchnorm-one-value", "BatchNorm is in training mode", evidence=evidence)
+        return raised.finding(
+            "batchnorm-one-value", "BatchNorm is in training mode", evidence=evidence
+        )
     frame, name = found
     place, block = _evaluation(frame)
     fix = Fix(f"{name}.eval() before it", [frame.source.insert_before(block, f"{name}.eval()")])
@@ -313,9 +365,13 @@ def one_value(raised: Raised):
     if place != (at.file, at.line):
         related = [Related(at.file, at.line, "the call that failed")]
     return raised.finding(
-        "batchnorm-one-value", f"{name}.eval() is missing before a single sample is predicted",
-        place, evidence=evidence, related=related, fixes=[fix],
-    )  # fmt: skip
+        "batchnorm-one-value",
+        f"{name}.eval() is missing before a single sample is predicted",
+        place,
+        evidence=evidence,
+        related=related,
+        fixes=[fix],
+    )
 
 
 def _trains(raised: Raised) -> bool:
@@ -353,16 +409,16 @@ def _loader(raised: Raised):
 
 
 def _model_call(raised: Raised, layer):
-    """The outermost frame whose failing call is of a module that holds the layer, and its name."""
-    for at in raised.frames:
+    """The frame that calls the module that holds the layer from outside, and the module's name."""
+    for at in reversed(raised.frames):
         if not isinstance(at.node, ast.Call):
             continue
-        for part in (at.node.func, *at.node.args, getattr(at.node.func, "value", at.node.func)):
+        owner = at.frame.f_locals.get("self")
+        if isinstance(owner, nn.Module) and layer in list(owner.modules()):
+            continue
+        for part in (at.node.func, getattr(at.node.func, "value", at.node.func)):
             held = at.value(part, None)
             if isinstance(held, nn.Module) and layer in list(held.modules()):
-                if isinstance(at.frame.f_locals.get("self"), nn.Module) and part is at.node.func:
-                    if layer in list(at.frame.f_locals["self"].modules()):
-                        continue
                 return at, at.source.segment(part)
     return None
 
@@ -376,7 +432,5 @@ def _evaluation(at):
             names = [upstream.called(i.context_expr) for i in walk.items]
             if any(n in ("no_grad", "inference_mode") for n in names):
                 block = walk
-        if isinstance(walk, ast.For) and isinstance(block, ast.With):
-            pass
         walk = getattr(walk, "parent", None)
     return (at.file, block.lineno), block

@@ -23,9 +23,9 @@ kind(
     "An optimizer was given a tensor that is a result, not a leaf",
     """
 An optimizer changes leaves: tensors that were made with requires_grad=True, not computed from
-others. `torch.rand(5, requires_grad=True).to(device)`, `.double()`, `* 0.01` or `.reshape(...)` give
-a new tensor; the leaf is the one before, and nobody holds it. Do the conversion and the scaling
-first and mark the result: `(torch.rand(5) * 0.01).to(device).requires_grad_()`.
+others. `torch.rand(5, requires_grad=True).to(device)`, `.double()`, `* 0.01` or `.reshape(...)`
+give a new tensor; the leaf is the one before, and nobody holds it. Do the conversion and the
+scaling first and mark the result: `(torch.rand(5) * 0.01).to(device).requires_grad_()`.
 """,
 )
 kind(
@@ -42,18 +42,19 @@ kind(
     "numpy was asked for a tensor that is part of a graph",
     """
 An array shares the tensor's memory and knows nothing of gradients, so a tensor that requires grad
-does not hand it out silently. `t.detach().numpy()` says that the graph ends here. Where only numbers
-are wanted (plots, metrics), compute them under torch.no_grad(): then there is no graph to leave.
+does not hand it out silently. `t.detach().numpy()` says that the graph ends here. Where only
+numbers are wanted (plots, metrics), compute them under torch.no_grad(): then there is no graph to
+leave.
 """,
 )
 kind(
     "grad-is-none",
     "A gradient was used that is None",
     """
-`.grad` is None until a backward() has reached the tensor: before the first one, after
-zero_grad() (which sets it to None), for a tensor that is no leaf, and for one that the loss does not
-depend on. Zero a gradient after the update, or set it to None before backward: both are safe in the
-first step.
+`.grad` is None until a backward() has reached the tensor: before the first one, after zero_grad()
+(which sets it to None), for a tensor that is no leaf, and for one that the loss does not depend
+on. Zero a gradient after the update, or set it to None before backward: both are safe in the first
+step.
 """,
 )
 
@@ -127,8 +128,10 @@ def non_leaf(raised: Raised):
         return None
     leaf = _leaf_before(wrong[0])
     evidence = [
-        f"{spot.text} gives {values.describe(wrong[0])}, computed by "
-        f"{type(wrong[0].grad_fn).__name__}: not a leaf"
+        (
+            f"{spot.text} gives {values.describe(wrong[0])}, computed by "
+            f"{type(wrong[0].grad_fn).__name__}: not a leaf"
+        )
     ]
     if leaf is not None:
         evidence.append(f"the leaf is the {values.describe(leaf)} before that")
@@ -192,9 +195,7 @@ def hook(raised: Raised):
     )
 
 
-@explains(
-    RuntimeError, r"can't retain_grad on Tensor that has requires_grad=False"
-)
+@explains(RuntimeError, r"can't retain_grad on Tensor that has requires_grad=False")
 def retained(raised: Raised):
     """t.retain_grad() on data."""
     return _should_require(
@@ -215,9 +216,10 @@ def _should_require(raised: Raised, id: str, title: str):
         text = f"{at.source.segment(part)}.requires_grad_()"
         edit = at.source.insert_before(at.statement, text)
         return raised.finding(id, title, evidence=evidence, fixes=[Fix(text, [edit])])
-    if changes.keyword(spot.node, "requires_grad") is not None or upstream.called(
-        spot.node
-    ) in _TAKES_REQUIRES_GRAD:
+    if (
+        changes.keyword(spot.node, "requires_grad") is not None
+        or upstream.called(spot.node) in _TAKES_REQUIRES_GRAD
+    ):
         text = changes.with_keyword(spot.source, spot.node, "requires_grad", "True")
         fixes.append(Fix(text, [spot.source.replace((spot.node, text))]))
     text = changes.method(spot.source, spot.node, "requires_grad_()")
@@ -234,8 +236,14 @@ def _should_require(raised: Raised, id: str, title: str):
 
 
 _TAKES_REQUIRES_GRAD = {"tensor", "zeros", "ones", "full", "rand", "randn", "empty", "arange"} | {
-    "linspace", "eye", "logspace", "zeros_like", "ones_like", "rand_like", "randn_like",
-}  # fmt: skip
+    "linspace",
+    "eye",
+    "logspace",
+    "zeros_like",
+    "ones_like",
+    "rand_like",
+    "randn_like",
+}
 
 
 @explains(RuntimeError, r"Can't call numpy\(\) on Tensor that requires grad")
@@ -298,9 +306,13 @@ def grad_is_none(raised: Raised):
     if not isinstance(statement, (ast.For, ast.While, ast.If, ast.With, ast.Return)):
         fixes.append(Fix(head, [changes.within(at.source, statement, head)]))
     return raised.finding(
-        "grad-is-none", f"{name} is None here", place, evidence=evidence, related=related,
+        "grad-is-none",
+        f"{name} is None here",
+        place,
+        evidence=evidence,
+        related=related,
         fixes=fixes,
-    )  # fmt: skip
+    )
 
 
 def _grad(tensor):

@@ -14,9 +14,9 @@ kind(
     "forward-missing",
     "A module has no forward",
     """
-Calling a module runs its forward method. If that is indented one step too far it is a function inside
-__init__ and the class has none; if its name is misspelled (foward, __forward__, call) nobody finds it.
-Move it to the class body, or give it its name.
+Calling a module runs its forward method. If that is indented one step too far it is a function
+inside __init__ and the class has none; if its name is misspelled (foward, __forward__, call)
+nobody finds it. Move it to the class body, or give it its name.
 """,
 )
 kind(
@@ -32,7 +32,9 @@ super().__init__() first, before the first layer is assigned.
 @explains(NotImplementedError, r'Module \[(\w+)\] is missing the required "forward" function')
 def forward(raised: Raised):
     """Looks for the function in the class's source."""
-    module = next((m for m in reversed(raised.modules()) if type(m).__name__ == raised.match[1]), None)
+    module = next(
+        (m for m in reversed(raised.modules()) if type(m).__name__ == raised.match[1]), None
+    )
     kind_ = type(module) if module is not None else _class_named(raised, raised.match[1])
     found = upstream.class_source(kind_) if kind_ is not None else None
     if found is None:
@@ -50,8 +52,10 @@ def forward(raised: Raised):
             f"forward is a local function of {holder.name}: {node.name} has no forward",
             (source.file, function.lineno),
             evidence=[
-                f"line {function.lineno} is indented {function.col_offset} columns, methods of "
-                f"{node.name} {node.body[0].col_offset}"
+                (
+                    f"line {function.lineno} is indented {function.col_offset} columns, methods of "
+                    f"{node.name} {node.body[0].col_offset}"
+                )
             ],
             related=related,
             fixes=[Fix(f"def forward moved to the body of {node.name}", [edit])],
@@ -65,9 +69,12 @@ def forward(raised: Raised):
     if not wrong:
         place = (source.file, node.lineno)
         return raised.finding(
-            "forward-missing", f"{node.name} defines no forward", place, related=related,
+            "forward-missing",
+            f"{node.name} defines no forward",
+            place,
+            related=related,
             evidence=[f"its methods: {', '.join(m.name for m in methods) or 'none'}"],
-        )  # fmt: skip
+        )
     method = wrong[0]
     line = source.lines[method.lineno - 1]
     text = line.replace(f"def {method.name}", "def forward", 1)

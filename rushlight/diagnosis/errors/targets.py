@@ -1,4 +1,4 @@
-"""Errors of losses about their targets and inputs: a column of labels, scores that are no chances."""
+"""Errors of losses: a column of labels, scores that are no chances, shapes that differ."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ kind(
     "target-column",
     "Class labels came as a column (N, 1)",
     """
-cross_entropy and nll_loss want class indices of shape (N,) for scores of shape (N, C), or (N, d1, ...)
-for (N, C, d1, ...). A file with one column of labels, or y.reshape(-1, 1) as scikit-learn likes it,
-gives (N, 1). Drop that dimension where the labels enter: labels.squeeze(1). Class probabilities are
-another matter: floats of the scores' own shape.
+cross_entropy and nll_loss want class indices of shape (N,) for scores of shape (N, C), or (N, d1,
+...) for (N, C, d1, ...). A file with one column of labels, or y.reshape(-1, 1) as scikit-learn
+likes it, gives (N, 1). Drop that dimension where the labels enter: labels.squeeze(1). Class
+probabilities are another matter: floats of the scores' own shape.
 """,
 )
 kind(
@@ -26,8 +26,8 @@ kind(
     "Class labels or indices have a dtype that is none for indices",
     """
 Class labels are indices and have to be int64 (`long`). Labels read from a float array, from a CSV
-file or made by torch.tensor([0., 1.]) are float32: convert them once, where they enter, with .long().
-The other way round, regression and binary losses want floats as targets: .float().
+file or made by torch.tensor([0., 1.]) are float32: convert them once, where they enter, with
+.long(). The other way round, regression and binary losses want floats as targets: .float().
 """,
 )
 kind(
@@ -44,9 +44,10 @@ kind(
     "bce-without-sigmoid",
     "Binary cross entropy got scores that are not between 0 and 1",
     """
-BCELoss takes probabilities. A model that ends in a Linear gives scores of any size. BCEWithLogitsLoss
-takes the scores as they are and computes the sigmoid and the logarithm together, which is exact where
-a sigmoid would round to 0 or 1. When predicting, apply torch.sigmoid to the scores yourself.
+BCELoss takes probabilities. A model that ends in a Linear gives scores of any size.
+BCEWithLogitsLoss takes the scores as they are and computes the sigmoid and the logarithm together,
+which is exact where a sigmoid would round to 0 or 1. When predicting, apply torch.sigmoid to the
+scores yourself.
 """,
 )
 kind(
@@ -73,20 +74,29 @@ def column(raised: Raised):
     evidence = [f"target is {values.describe(target)}; class indices are ({target.shape[0]},)"]
     if one:
         return _converted(
-            raised, target, "squeeze(1)", "target-column",
-            "the labels are a column (N, 1); class indices have shape (N,)", evidence,
-        )  # fmt: skip
+            raised,
+            target,
+            "squeeze(1)",
+            "target-column",
+            "the labels are a column (N, 1); class indices have shape (N,)",
+            evidence,
+        )
     if bool(((target == 0) | (target == 1)).all()) and bool((target.sum(1) == 1).all()):
         evidence.append("each row has a single 1: one-hot")
         return _converted(
-            raised, target, "argmax(1)", "target-column",
-            "the labels are one-hot; class indices have shape (N,)", evidence, ("float()",),
-        )  # fmt: skip
+            raised,
+            target,
+            "argmax(1)",
+            "target-column",
+            "the labels are one-hot; class indices have shape (N,)",
+            evidence,
+            ("float()",),
+        )
     return None
 
 
 def _converted(raised, target, method: str, id: str, title: str, evidence, others=()):
-    """A finding where the target entered, with the method put behind that, or behind the argument."""
+    """A finding where the target entered: the method goes behind that, or the argument."""
     at = raised.innermost
     spot, fixes, place = upstream.beginning(raised, target), [], at
     written = _is_written(spot)
@@ -134,7 +144,8 @@ def _argument(raised: Raised, at, tensor):
 
 @explains(
     (RuntimeError, TypeError, IndexError),
-    r"expected target dtype to be Long|expected scalar type Long|to be Long,|scalar types: Long, Int"
+    r"expected target dtype to be Long|expected scalar type Long|to be Long,"
+    r"|scalar types: Long, Int"
     r"|tensors used as indices must be long|Expected dtype int64 for index"
     r"|expected scalar type Float but found Long|one_hot is only applicable to index tensor"
     r"|Found dtype (Long|Int|Bool|Double) but expected (Float|Double)"
@@ -168,9 +179,13 @@ def dtype(raised: Raised):
     if name == "int64" and not wants_floats:
         return None
     return _converted(
-        raised, target, method, "target-dtype", f"the target is {name}; wanted are {wanted}",
+        raised,
+        target,
+        method,
+        "target-dtype",
+        f"the target is {name}; wanted are {wanted}",
         [f"target is {values.describe(target)}"],
-    )  # fmt: skip
+    )
 
 
 @explains(
@@ -191,9 +206,9 @@ def shape(raised: Raised):
         ]
     )
     fixes = []
-    pairs = [
-        (target, m) for m in _reshapes(tuple(target.shape), tuple(given.shape))
-    ] + [(given, m) for m in _reshapes(tuple(given.shape), tuple(target.shape))]  # fmt: skip
+    pairs = [(target, m) for m in _reshapes(tuple(target.shape), tuple(given.shape))] + [
+        (given, m) for m in _reshapes(tuple(given.shape), tuple(target.shape))
+    ]
     for tensor, method in pairs:
         argument = _argument(raised, at, tensor)
         if argument is not None:
@@ -224,8 +239,10 @@ def bce(raised: Raised):
     outside = int(((given < 0) | (given > 1)).sum())
     low, high = given.detach().min().item(), given.detach().max().item()
     evidence = [
-        f"input {values.describe(given)}: {outside} of {given.numel()} values lie outside 0..1; "
-        f"they go from {low:.3g} to {high:.3g}"
+        (
+            f"input {values.describe(given)}: {outside} of {given.numel()} values are outside "
+            f"of 0..1; they go from {low:.3g} to {high:.3g}"
+        )
     ]
     if outside == 0:
         evidence = [f"input {values.describe(given)} holds NaN"]
@@ -305,6 +322,36 @@ def batches(raised: Raised):
     title = f"{raised.match[1]} predictions for {raised.match[2]} targets"
     return raised.finding(
         "batch-sizes-differ", title, place, evidence=evidence, related=related, fixes=fixes
+    )
+
+
+@explains(RuntimeError, r"Expected target size \[([\d, ]+)\], got \[([\d, ]+)\]")
+def classes_last(raised: Raised):
+    """Scores (N, T, C) for targets (N, T): the classes have to stand second."""
+    given, target = upstream.inner(raised.error, "input"), upstream.inner(raised.error, "target")
+    if not values.is_tensor(given) or not values.is_tensor(target):
+        return None
+    at = raised.innermost
+    argument, fixes = _argument(raised, at, given), []
+    evidence = values.table(
+        [
+            ("input", values.describe(given), f"read as {given.shape[1]} classes"),
+            ("target", values.describe(target), values.made_at(target) or ""),
+        ]
+    )
+    if argument is not None and given.shape[:-1] == target.shape:
+        text = changes.method(at.source, argument, "movedim(-1, 1)")
+        fixes.append(Fix(text, [at.source.replace((argument, text))]))
+        other = _argument(raised, at, target)
+        if other is not None:
+            a = changes.method(at.source, argument, "flatten(0, -2)")
+            b = changes.method(at.source, other, "flatten()")
+            fixes.append(Fix(f"{a}, {b}", [at.source.replace((argument, a), (other, b))]))
+    return raised.finding(
+        "batch-sizes-differ",
+        "the classes have to be the second dimension of the scores",
+        evidence=evidence,
+        fixes=fixes,
     )
 
 

@@ -1,4 +1,4 @@
-"""A second backward through a graph whose saved values are gone: what was carried over, or shared."""
+"""A second backward through a graph that was freed: what was carried over, or shared."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ kind(
     "graph-carried-over",
     "A value of the step before still carries its graph into this one",
     """
-backward() frees what the graph had saved. A hidden state, a running loss or a moving average that is
-handed from one step to the next brings the old graph along, and the next backward() runs into it.
-Detach it where it is handed on (`h = h.detach()`): gradients then end at the step's boundary, as
-truncated backpropagation means it. retain_graph=True would only make the graph, time and memory grow
-with each step.
+backward() frees what the graph had saved. A hidden state, a running loss or a moving average that
+is handed from one step to the next brings the old graph along, and the next backward() runs into
+it. Detach it where it is handed on (`h = h.detach()`): gradients then end at the step's boundary,
+as truncated backpropagation means it. retain_graph=True would only make the graph, time and memory
+grow with each step.
 """,
 )
 kind(
@@ -27,10 +27,10 @@ kind(
     "Two losses share a part of the graph, and the first backward freed it",
     """
 Two losses computed from one encoder's output share the encoder's graph. Add them and call backward
-once: the gradients are the same, with one pass. Where both passes have to be separate, the first needs
-retain_graph=True, and its saved values live longer. Where the second loss must not train the shared
-part (a discriminator's loss and its generator), detach there. Calling backward() twice on one loss
-needs retain_graph=True, or is a mistake.
+once: the gradients are the same, with one pass. Where both passes have to be separate, the first
+needs retain_graph=True, and its saved values live longer. Where the second loss must not train the
+shared part (a discriminator's loss and its generator), detach there. Calling backward() twice on
+one loss needs retain_graph=True, or is a mistake.
 """,
 )
 
@@ -121,9 +121,8 @@ def _assigned_later(entered) -> list[ast.expr]:
                 statements = source.attribute_assignments(node.attr, owner)
                 if any(not _is_constructor(source, s) for s in statements):
                     found.append(node)
-        elif isinstance(node, ast.Subscript) and loops and isinstance(node.value, ast.Name):
-            if any(node.value.id in _subscript_targets(loop) for loop in loops):
-                found.append(node)
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            found += [node] * any(node.value.id in _subscript_targets(loop) for loop in loops)
     return [n for n in found if not _is_called(n)]
 
 
@@ -157,6 +156,9 @@ def _detached(raised: Raised, entered, node) -> list[Fix]:
     name = source.segment(node)
     statement = entered.statement
     if isinstance(statement, ast.AugAssign) and node is statement.target:
+        alone = _alone(raised, source, statement)
+        if alone is not None:
+            return [alone]
         value = source.segment(statement.value)
         if not isinstance(statement.value, (ast.Name, ast.Call, ast.Attribute, ast.Subscript)):
             value = f"({value})"
@@ -181,6 +183,26 @@ def _detached(raised: Raised, entered, node) -> list[Fix]:
     fixes = [Fix(text, [source.replace((node, text))]) for text in options]
     first = _guarded_first(entered, node)
     return [*first, *fixes] if first else fixes
+
+
+def _alone(raised: Raised, source, statement: ast.AugAssign) -> Fix | None:
+    """backward() of this step's loss, not of the sum; the sum only counts."""
+    at = raised.innermost
+    receiver = _receiver(at.statement)
+    if at.file != source.file or receiver is None:
+        return None
+    total = source.segment(statement.target)
+    if ast.unparse(receiver) != ast.unparse(statement.target):
+        return None
+    space = source.indentation(statement)
+    lines = [f"loss = {source.segment(statement.value)}", f"{total} += loss.detach()"]
+    first = Edit(
+        source.file,
+        statement.lineno,
+        statement.end_lineno,
+        "\n".join(space + line for line in lines),
+    )
+    return Fix("loss.backward(), and the sum detached", [first, source.replace((receiver, "loss"))])
 
 
 def _guarded_first(entered, node) -> list[Fix]:
@@ -279,10 +301,8 @@ def _shared(raised: Raised, at, root, entered, freed_by, made, evidence):
 
 def _receiver(statement: ast.stmt):
     call = statement.value if isinstance(statement, ast.Expr) else None
-    if upstream.called(call) == "backward" and isinstance(call.func, ast.Attribute):
-        if not call.args and not call.keywords:
-            return call.func.value
-    return None
+    plain = upstream.called(call) == "backward" and isinstance(call.func, ast.Attribute)
+    return call.func.value if plain and not call.args and not call.keywords else None
 
 
 def _summed(at, first: ast.stmt, second: ast.stmt) -> list[Fix]:

@@ -18,32 +18,37 @@ kind(
     "loss-without-graph",
     "backward() was called on a loss that no graph hangs on",
     """
-"element 0 of tensors does not require grad" means: nothing that needs a gradient is reached from this
-loss. The forward pass ran under torch.no_grad(); or the path is cut, by detach(), .data, .item(),
-numpy, torch.tensor(...) of a tensor, argmax, rounding, a comparison or a conversion to integers; or all
-parameters are frozen; or the tensor to be learned was made without requires_grad=True. Setting
-requires_grad on the loss itself silences the error, and nothing learns.
+"element 0 of tensors does not require grad" means: nothing that needs a gradient is reached from
+this loss. The forward pass ran under torch.no_grad(); or the path is cut, by detach(), .data,
+.item(), numpy, torch.tensor(...) of a tensor, argmax, rounding, a comparison or a conversion to
+integers; or all parameters are frozen; or the tensor to be learned was made without
+requires_grad=True. Setting requires_grad on the loss itself silences the error, and nothing
+learns.
 """,
 )
 kind(
     "backward-non-scalar",
     "backward() was called on more than one number",
     """
-backward() without arguments starts from a single number. A loss with reduction="none", or a difference
-squared and never averaged, has one number per element. Reduce it: loss.mean().backward(), or
-sum(), which weighs each element by 1 however many there are.
+backward() without arguments starts from a single number. A loss with reduction="none", or a
+difference squared and never averaged, has one number per element. Reduce it:
+loss.mean().backward(), or sum(), which weighs each element by 1 however many there are.
 """,
 )
 
 _CUTS = {
-    "detach": "detach() ends the graph", "item": "item() gives a Python number",
-    "numpy": "numpy() leaves the graph", "tolist": "tolist() gives Python numbers",
+    "detach": "detach() ends the graph",
+    "item": "item() gives a Python number",
+    "numpy": "numpy() leaves the graph",
+    "tolist": "tolist() gives Python numbers",
     "argmax": "argmax gives positions, which have no gradient",
     "argmin": "argmin gives positions, which have no gradient",
     "argsort": "argsort gives positions, which have no gradient",
-    "long": "integers have no gradient", "int": "integers have no gradient",
-    "bool": "bools have no gradient", "byte": "integers have no gradient",
-}  # fmt: skip
+    "long": "integers have no gradient",
+    "int": "integers have no gradient",
+    "bool": "bools have no gradient",
+    "byte": "integers have no gradient",
+}
 _COPIES = {"tensor", "from_numpy", "as_tensor", "Tensor", "FloatTensor"}
 _MODES = {"no_grad", "inference_mode"}
 
@@ -57,7 +62,9 @@ class Cut:
     fixes: list[Fix]
 
 
-@explains(RuntimeError, r"element (\d+) of tensors does not require grad and does not have a grad_fn")
+@explains(
+    RuntimeError, r"element (\d+) of tensors does not require grad and does not have a grad_fn"
+)
 def no_graph(raised: Raised):
     """Follows the loss back to what cut it off."""
     at = raised.innermost
@@ -154,9 +161,9 @@ class _Search:
         if spot is None or not isinstance(spot.node, ast.expr) or id(spot.node) in self.seen:
             return
         frame = next((f for f in reversed(self.raised.frames) if f.file == spot.file), None)
-        if frame is not None and frame.source.function_of(frame.node) is not spot.source.function_of(
-            spot.node
-        ):
+        if frame is not None and frame.source.function_of(
+            frame.node
+        ) is not spot.source.function_of(spot.node):
             frame = None
         self.expression(spot.node, spot.source, frame, depth + 1)
 
@@ -206,14 +213,30 @@ class _Search:
         if found is None:
             return False
         inner, why, replacement = found
+        statement = source.statement_of(node)
+        if isinstance(statement, ast.Assign):  # a name that it binds means the value before
+            names = {n.id for n in ast.walk(inner) if isinstance(n, ast.Name)}
+            bound = {
+                n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name)
+            }
+            at = None if names & bound else at
         held = upstream.value(at, inner) if at is not None else None
         if values.is_tensor(held) and not held.requires_grad:
             return False
-        if not values.is_tensor(held) and replacement is None and at is not None and held is not None:
+        if (
+            not values.is_tensor(held)
+            and replacement is None
+            and at is not None
+            and held is not None
+        ):
+            return False
+        if upstream.called(node) in _COPIES and not _holds_graph(held, inner, at):
             return False
         fixes = []
         if replacement is not None:
-            text = source.segment(inner) if replacement == "inner" else replacement
+            text = source.segment(inner)
+            if isinstance(held, (list, tuple)):
+                text = f"{changes.torch_name(source)}.stack({text})"
             fixes.append(Fix(f"{_short(source, node)} -> {text}", [source.replace((node, text))]))
         self.cuts.append(Cut(upstream.Spot(source, node), why, fixes))
         return True
@@ -255,17 +278,8 @@ class _Search:
             self._function(target, depth)
 
     def _function(self, function, depth: int) -> None:
-        code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
-        if code is None or not upstream.frames.is_user_code(code):
-            return
-        source = Source.of(code.co_filename)
-        for node in ast.walk(source.tree) if source else ():
-            if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
-                first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-                if first == code.co_firstlineno:
-                    for part in ast.walk(node):
-                        if isinstance(part, ast.Return) and source.function_of(part) is node:
-                            self.expression(part.value, source, None, depth + 1)
+        for spot in upstream.returned(function):
+            self.expression(spot.node, spot.source, None, depth + 1)
 
     # ---- Where nothing cuts
 
@@ -348,12 +362,24 @@ def _cutting(node: ast.AST):
         keeps = None if name.startswith("arg") else "inner"
         return holder, _CUTS[name], keeps
     if name in _COPIES and node.args:
-        return node.args[0], f"{name}(...) makes a new tensor without a graph", "inner"
+        first = node.args[0]
+        if upstream.called(first) in ("item", "tolist") and isinstance(first.func, ast.Attribute):
+            return first.func.value, f"{name}(...) of a number has no graph", "inner"
+        return first, f"{name}(...) makes a new tensor without a graph", "inner"
     if name in ("float", "int") and isinstance(node.func, ast.Name) and node.args:
         return node.args[0], f"{name}(...) gives a Python number", "inner"
     if isinstance(node, ast.Compare):
         return node.left, "a comparison has no gradient", None
     return None
+
+
+def _holds_graph(held, inner: ast.AST, at) -> bool:
+    """Whether what a new tensor is made of is part of a graph; where unknown, whether it may be."""
+    if values.is_tensor(held):
+        return held.requires_grad
+    if isinstance(held, (list, tuple)):
+        return any(values.is_tensor(v) and v.requires_grad for v in held)
+    return at is None and not isinstance(inner, (ast.Constant, ast.List, ast.Tuple))
 
 
 def _short(source: Source, node: ast.AST) -> str:
@@ -392,16 +418,18 @@ def non_scalar(raised: Raised):
     ]
     if unreduced is not None:
         keyword = unreduced.node
-        fixes.append(
-            Fix('reduction="mean"', [unreduced.source.replace((keyword, '"mean"'))])
-        )  # fmt: skip
+        fixes.append(Fix('reduction="mean"', [unreduced.source.replace((keyword, '"mean"'))]))
     evidence = [f"{name} is {values.describe(loss)}: {loss.numel()} numbers"]
     if made is not None:
         evidence.append(f"made at {values.place_of((made.file, '', made.line))}: {made.text}")
     return raised.finding(
-        "backward-non-scalar", f"{name} holds {loss.numel()} numbers; backward starts from one",
-        place, evidence=evidence, related=related, fixes=fixes,
-    )  # fmt: skip
+        "backward-non-scalar",
+        f"{name} holds {loss.numel()} numbers; backward starts from one",
+        place,
+        evidence=evidence,
+        related=related,
+        fixes=fixes,
+    )
 
 
 def _reduction(raised: Raised, at, receiver, made):

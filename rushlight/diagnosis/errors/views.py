@@ -13,27 +13,28 @@ kind(
     "view-layout",
     "view cannot lay a new shape over this order in memory",
     """
-view never copies, so the new shape must be a regrouping of the memory as it lies. After transpose, permute
-or expand it often is not. reshape copies where it has to; contiguous().view(...) copies always. Mind the
-order: after a transpose the values come in the transposed order, which is mostly what is wanted.
+view never copies, so the new shape must be a regrouping of the memory as it lies. After transpose,
+permute or expand it often is not. reshape copies where it has to; contiguous().view(...) copies
+always. Mind the order: after a transpose the values come in the transposed order, which is mostly
+what is wanted.
 """,
 )
 kind(
     "view-count",
     "A shape for another number of values",
     """
-view and reshape keep the number of values: the product of the new sizes has to be the product of the old
-ones. -1 in one place stands for what is left. Numbers written down for another image size or batch size
-are the usual cause: write x.flatten(1), or x.reshape(x.shape[0], -1).
+view and reshape keep the number of values: the product of the new sizes has to be the product of
+the old ones. -1 in one place stands for what is left. Numbers written down for another image size
+or batch size are the usual cause: write x.flatten(1), or x.reshape(x.shape[0], -1).
 """,
 )
 kind(
     "expand-sizes",
     "expand can only repeat dimensions of size 1",
     """
-expand shows a dimension of size 1 several times without copying; others have to keep their size (-1 says
-so). New dimensions come in front. To repeat values, use repeat or repeat_interleave; to put a dimension in
-the middle, unsqueeze first.
+expand shows a dimension of size 1 several times without copying; others have to keep their size
+(-1 says so). New dimensions come in front. To repeat values, use repeat or repeat_interleave; to
+put a dimension in the middle, unsqueeze first.
 """,
 )
 
@@ -66,9 +67,11 @@ def layout(raised: Raised):
     ):
         fixes.append(Fix(f"{call}: {said}", [at.source.replace((node, call))], call=call))
     return raised.finding(
-        "view-layout", f"{at.text.splitlines()[0]}: the memory does not lie in that order",
-        evidence=evidence, fixes=try_calls(raised, fixes),
-    )  # fmt: skip
+        "view-layout",
+        f"{at.text.splitlines()[0]}: the memory does not lie in that order",
+        evidence=evidence,
+        fixes=try_calls(raised, fixes),
+    )
 
 
 @explains(RuntimeError, r"shape '\[([-\d, ]*)\]' is invalid for input of size (\d+)")
@@ -85,20 +88,26 @@ def count(raised: Raised):
     if not values.is_tensor(tensor):
         return None
     sizes = [int(n) for n in raised.match[1].split(",") if n.strip()]
-    parts = list(given[0].elts) if len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)) else list(given)
+    parts = (
+        list(given[0].elts)
+        if len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List))
+        else list(given)
+    )
     product = 1
     for n in sizes:
         product *= n if n != -1 else 1
     words = " * ".join(str(n) for n in tensor.shape)
     evidence = [
-        f"{at.source.segment(holder)} is {values.describe(tensor)}: {words} = {tensor.numel()} values",
+        f"{at.source.segment(holder)} is {values.describe(tensor)}: {words} = {tensor.numel()}",
         f"{sizes} asks for " + (f"a multiple of {product}" if -1 in sizes else f"{product}"),
     ]
     fixes = _counted(at, node, tensor, sizes, parts, holder)
     return raised.finding(
-        "view-count", f"{tensor.numel()} values do not fill the shape {sizes}",
-        evidence=evidence, fixes=try_calls(raised, fixes) if fixes else [],
-    )  # fmt: skip
+        "view-count",
+        f"{tensor.numel()} values do not fill the shape {sizes}",
+        evidence=evidence,
+        fixes=try_calls(raised, fixes) if fixes else [],
+    )
 
 
 def _counted(at, node, tensor, sizes, parts, holder) -> list[Fix]:
@@ -127,8 +136,11 @@ def _counted(at, node, tensor, sizes, parts, holder) -> list[Fix]:
     return fixes
 
 
-@explains(RuntimeError, r"The expanded size of the tensor \((\d+)\) must match the existing size \((\d+)\)"
-          r"|the number of sizes provided \((\d+)\) must be greater or equal")  # fmt: skip
+@explains(
+    RuntimeError,
+    r"The expanded size of the tensor \((\d+)\) must match the existing size \((\d+)\)"
+    r"|the number of sizes provided \((\d+)\) must be greater or equal",
+)
 def expand(raised: Raised):
     """An unsqueeze that puts the repeated dimension where it is wanted."""
     at = raised.innermost
@@ -149,9 +161,11 @@ def expand(raised: Raised):
         fixes.append(Fix(call, [at.source.replace((holder, text))], call=call))
     evidence = [f"{at.source.segment(holder)} is {values.describe(tensor)}", raised.message[:76]]
     return raised.finding(
-        "expand-sizes", f"{at.text.splitlines()[0]}: only dimensions of size 1 can be expanded",
-        evidence=evidence, fixes=try_calls(raised, fixes)[:3],
-    )  # fmt: skip
+        "expand-sizes",
+        f"{at.text.splitlines()[0]}: only dimensions of size 1 can be expanded",
+        evidence=evidence,
+        fixes=try_calls(raised, fixes)[:3],
+    )
 
 
 def _assigned(raised: Raised, at):
@@ -167,7 +181,9 @@ def _assigned(raised: Raised, at):
 
     fixes = []
     have, want = tuple(value.shape), tuple(place.shape)
-    ways = [f"squeeze({d})" for d, n in enumerate(have) if n == 1 and have[:d] + have[d + 1 :] == want]
+    ways = [
+        f"squeeze({d})" for d, n in enumerate(have) if n == 1 and have[:d] + have[d + 1 :] == want
+    ]
     ways += ["T"] if have[::-1] == want and len(have) == 2 else []
     ways += ["unsqueeze(-1)"] if (*have, 1) == want or len(have) + 1 == len(want) else []
     for way in ways:
@@ -176,9 +192,11 @@ def _assigned(raised: Raised, at):
         fixes.append(Fix(f"{at.text} = {text}", [edit]))
     names = [at.text, at.source.segment(statement.value)]
     return raised.finding(
-        "expand-sizes", f"{at.text} has shape {want}, the value {have}",
-        evidence=aligned(names, [place, value]), fixes=fixes,
-    )  # fmt: skip
+        "expand-sizes",
+        f"{at.text} has shape {want}, the value {have}",
+        evidence=aligned(names, [place, value]),
+        fixes=fixes,
+    )
 
 
 def _read(at, place):

@@ -1,0 +1,45 @@
+"""Exceptions of every kind, otherwise written: the kind, the line at fault, a fix that works."""
+
+import pytest
+
+from . import programs
+from .several import explained
+
+GROUPS = {n: getattr(programs, n) for n in ("SHAPES", "LABELS", "AUTOGRAD", "REST")}
+# What no change of text mends by itself.
+WITHOUT_FIX = {"cut by argmax", "a worker"}
+
+
+@pytest.fixture(scope="module", params=GROUPS)
+def answers(request):
+    group = GROUPS[request.param]
+    return group, explained({name: text for name, (_, text) in group.items()})
+
+
+def test_the_kind_and_the_line_at_fault(answers):
+    group, said = answers
+    wrong = {}
+    for name, (kind, _) in group.items():
+        answer = said[name]
+        place = answer.get("file"), answer.get("line")
+        if (answer.get("id"), place) != (kind, answer["marked"]):
+            wrong[name] = (answer["error"], answer.get("id"), place, answer["marked"])
+    assert not wrong
+
+
+def test_a_fix_that_works(answers):
+    group, said = answers
+    wrong = {
+        name: said[name].get("ends")
+        for name in group
+        if name not in WITHOUT_FIX and "well" not in (said[name].get("ends") or [])
+    }
+    assert not wrong
+
+
+def test_evidence_with_numbers_on_one_screen(answers):
+    group, said = answers
+    for name in group:
+        note = said[name]["note"].splitlines()
+        assert said[name]["evidence"], name
+        assert len(note) <= 24 and all(len(line) <= 80 and line.isascii() for line in note), name
