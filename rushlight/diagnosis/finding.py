@@ -99,13 +99,17 @@ class Finding:
     def place(self) -> str:
         return f"{Path(self.file).name}:{self.line}"
 
-    def lines(self, most_fixes: int = 3) -> list[str]:
-        """The finding as text of at most 80 columns, its fixes as changed lines."""
+    def lines(self, most_fixes: int = 3, untried: str = "") -> list[str]:
+        """The finding as text of at most 80 columns, its fixes as changed lines.
+
+        ``untried`` stands behind a fix with edits that was not tried.
+        """
         out = wrapped(self.title, "  ")
         for line in self.evidence:
             out += wrapped(line, "  ")
         for number, fix in enumerate(self.fixes[:most_fixes], 1):
-            tried = f"   ({fix.tried})" if fix.tried else ""
+            said = fix.tried or (untried if fix.edits else "")
+            tried = f"   ({said})" if said else ""
             out += wrapped(f"{number}. {fix.text}{tried}", "  ", "     ")
             for edit in fix.edits:
                 out += _as_change(edit)

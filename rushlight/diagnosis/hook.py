@@ -1,24 +1,62 @@
-"""The one hook that an import puts in front of ``sys.excepthook``: cheap until something fails."""
+"""The hooks that an import puts where exceptions reach the top: cheap until something fails."""
 
 import os
 import sys
 
 
+def is_wanted() -> bool:
+    """Whether errors are to be explained: RUSHLIGHT_EXPLAIN=0 silences all."""
+    return os.environ.get("RUSHLIGHT_EXPLAIN", "1") != "0"
+
+
+def add_note(error: BaseException) -> None:
+    """Explains an exception that has reached the top; never raises, and never hides it."""
+    if not is_wanted() or not isinstance(error, Exception):
+        return
+    try:
+        from .notes import explain
+
+        explain(error)
+    except Exception:  # an explanation that fails must not hide the error
+        pass
+
+
 def install() -> None:
     """Explains exceptions that reach the top, then calls the hook that stood there."""
+    _into_ipython()
     before = sys.excepthook
     if getattr(before, "is_rushlights", False):
         return
 
     def hook(kind, error, traceback):
-        if os.environ.get("RUSHLIGHT_EXPLAIN", "1") != "0" and isinstance(error, Exception):
-            try:
-                from .notes import explain
-
-                explain(error)
-            except Exception:  # an explanation that fails must not hide the error
-                pass
+        add_note(error)
         before(kind, error, traceback)
 
     hook.is_rushlights = True
     sys.excepthook = hook
+
+
+def _into_ipython() -> None:
+    """In an IPython session errors end there, not in ``sys.excepthook``.
+
+    A handler of the user's own stays: IPython knows one set of them.
+    """
+    module = sys.modules.get("IPython")
+    shell = module.get_ipython() if hasattr(module, "get_ipython") else None
+    if shell is None or getattr(shell, "custom_exceptions", ()):
+        return
+
+    def show(self, kind, error, traceback, tb_offset=None):
+        known = len(getattr(error, "__notes__", ()))
+        add_note(error)
+        self.showtraceback((kind, error, traceback), tb_offset=tb_offset)
+        notes = getattr(error, "__notes__", ())[known:]
+        if notes and not _shows_notes(module):
+            print("\n".join(notes), file=sys.stderr)
+
+    shell.set_custom_exc((Exception,), show)
+
+
+def _shows_notes(module) -> bool:
+    """IPython prints an exception's notes itself from 8.14 on."""
+    return tuple(getattr(module, "version_info", (0, 0)))[:2] >= (8, 14)

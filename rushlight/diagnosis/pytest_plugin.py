@@ -1,0 +1,28 @@
+"""pytest's reports of failed tests get the explanation as a section of their own.
+
+Notes on the exception itself would be seen by ``pytest.raises(match="...$")``, so none is added.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from . import hook
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Adds a section "Rushlight" where a rule knows the error that failed a test."""
+    outcome = yield
+    error = call.excinfo.value if call.excinfo is not None else None
+    report = outcome.get_result()
+    if not hook.is_wanted() or not isinstance(error, Exception) or report.outcome != "failed":
+        return
+    try:
+        from .notes import finding_of, note_text
+
+        finding = finding_of(error)
+    except Exception:  # an explanation that fails must not fail a test's report
+        return
+    if finding is not None:
+        report.sections.append(("Rushlight", note_text(finding).strip("\n")))

@@ -1,0 +1,109 @@
+"""Where an error reaches the top: the interpreter, pytest's report, IPython's display."""
+
+import sys
+import types
+
+import pytest
+
+from rushlight.diagnosis import hook, notes
+from rushlight.diagnosis.finding import Edit, Finding, Fix
+
+from .doctor import run, write
+
+NO_EVAL = """
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
+def predict(x):
+    return net(x)
+predict(torch.ones(1, 4))
+"""
+
+TESTS = """
+import pytest
+import rushlight as torch
+def product():
+    return torch.ones(2, 3) @ torch.ones(2, 3)
+def test_fails():
+    a, b = torch.ones(2, 3), torch.ones(4, 3)
+    a @ b
+def test_sees_no_note():
+    with pytest.raises(RuntimeError, match=r"\\(2x3 and 2x3\\)$"):
+        product()
+def test_fails_otherwise():
+    assert torch.ones(2).sum() == 3
+"""
+
+
+def test_a_fix_that_was_not_tried_says_so(tmp_path):
+    said = run(tmp_path, NO_EVAL).stderr
+    assert "net.eval() before it   (not tried; rushlight doctor tries it)" in said
+    assert "     +    net.eval()" in said
+
+
+def test_a_call_that_was_tried_says_so(tmp_path):
+    said = run(tmp_path, "import torch\na, b = torch.ones(2, 3), torch.ones(4, 3)\na @ b\n").stderr
+    assert "a @ b.T   (this call tried)" in said and "a.T @ b" not in said
+
+
+def test_what_does_not_fit_the_screen_goes():
+    edit = Edit("nowhere.py", 1, 1, "\n".join("abcdefgh"))
+    fixes = [Fix(f"fix {i}", [edit]) for i in range(3)]
+    finding = Finding("x", "error", "f.py", 1, "title", ["row"] * 6, fixes=fixes)
+    lines = notes.note_text(finding).splitlines()
+    assert len(lines) <= 24 and lines[-1].startswith("  [x] at f.py:1")
+    assert any("fix 0" in line for line in lines) and not any("fix 2" in line for line in lines)
+
+
+def pytest_of(tmp_path, **environment):
+    write(tmp_path, "test_it.py", TESTS)
+    script = (
+        "import pytest, sys\n"
+        "sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', 'test_it.py']))\n"
+    )
+    plugin = {"PYTEST_PLUGINS": "rushlight.diagnosis.pytest_plugin"}
+    return run(tmp_path, script, **plugin, **environment).stdout
+
+
+def test_pytest_shows_it_in_the_report(tmp_path):
+    said = pytest_of(tmp_path)
+    assert "2 failed, 1 passed" in said
+    assert said.count("- Rushlight -") == 1 and "a @ b.T" in said
+
+
+def test_pytest_is_silent_on_request(tmp_path):
+    assert "- Rushlight -" not in pytest_of(tmp_path, RUSHLIGHT_EXPLAIN="0")
+
+
+class Shell:
+    custom_exceptions = ()
+
+    def set_custom_exc(self, kinds, handler):
+        self.custom_exceptions, self.handler = kinds, types.MethodType(handler, self)
+
+    def showtraceback(self, parts, tb_offset=None):
+        self.shown = parts
+
+
+@pytest.mark.parametrize("version, prints", [((8, 0), True), ((8, 30), False)])
+def test_ipython_shows_the_note(monkeypatch, capsys, version, prints):
+    shell = Shell()
+    module = types.ModuleType("IPython")
+    module.get_ipython, module.version_info = lambda: shell, version
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    monkeypatch.setattr(hook, "add_note", lambda error: error.add_note("because"))
+    hook._into_ipython()
+    error = ValueError("no")
+    shell.handler(ValueError, error, None)
+    assert shell.shown[1] is error and error.__notes__ == ["because"]
+    assert ("because" in capsys.readouterr().err) is prints
+
+
+def test_ipython_keeps_a_handler_of_the_users(monkeypatch):
+    shell = Shell()
+    shell.custom_exceptions = (KeyError,)
+    module = types.ModuleType("IPython")
+    module.get_ipython = lambda: shell
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    hook._into_ipython()
+    assert shell.custom_exceptions == (KeyError,)
