@@ -112,6 +112,8 @@ def operands(at: frames.Failed) -> list[ast.expr]:
         return [node.left, *node.comparators]
     if isinstance(node, ast.Subscript):
         return [node.value, node.slice]
+    if isinstance(node, ast.Attribute):
+        return [node.value]
     if isinstance(node, ast.Call):
         parts = [*node.args, *(k.value for k in node.keywords)]
         if isinstance(node.func, ast.Attribute) and not is_module_name(at, node.func.value):
@@ -382,4 +384,19 @@ def beginning(raised, tensor) -> Spot | None:
     if spot is not None and isinstance(spot.node, ast.Call):
         return spot
     whole = data_tensor(raised, tensor)
-    return of_tensor(whole) if whole is not None else spot
+    if whole is None:
+        return spot
+    return _of_which_an_item(of_tensor(whole)) or spot
+
+
+def _of_which_an_item(spot: Spot | None) -> Spot | None:
+    """For ``self.y[i]`` of a dataset, the value that ``self.y`` was given."""
+    node = spot.node if spot is not None else None
+    held = node.value if isinstance(node, ast.Subscript) else None
+    owner = spot.source.class_of(node) if held is not None else None
+    if owner is None or not isinstance(held, ast.Attribute):
+        return spot
+    statements = spot.source.attribute_assignments(held.attr, owner)
+    values_ = [_attribute_value(s, held.attr) for s in statements]
+    made = next((v for v in values_ if isinstance(v, ast.Call)), None)
+    return Spot(spot.source, made) if made is not None else spot

@@ -53,8 +53,10 @@ def _marked(files: dict) -> tuple | None:
 
 
 def _run(folder: str) -> BaseException | None:
+    import rushlight
     from rushlight.cli.run import prepared
 
+    rushlight.set_grad_enabled(True)
     before = set(sys.modules)
     state = sys.argv, list(sys.path), sys.modules["__main__"]
     sys.path[0] = folder

@@ -63,7 +63,10 @@ def negative(raised: Raised):
         if isinstance(spot.node, ast.Name) and spot.at is None:
             break
     if found is None and isinstance(spot.node, ast.Call):
-        for inside in upstream.returned((spot.at or at).value(spot.node.func, None)):
+        target = (spot.at or at).value(spot.node.func, None)
+        if not hasattr(target, "__code__"):
+            target = type(target).__call__ if callable(target) else None
+        for inside in upstream.returned(target):
             turned = _backwards(inside.node)
             if turned is not None:
                 spot, found = inside, turned

@@ -109,6 +109,9 @@ def _operands(raised: Raised):
         part, wrong = half[0]
     other = next(v for p, v in known if p is not part)
     method = _method(other.dtype)
+    region = _autocast(raised, wrong, other) if half else None
+    if region is not None:
+        return _left_region(raised, at, part, wrong, region)
     rows = [(at.source.segment(p), values.describe(v), values.made_at(v) or "") for p, v in known]
     fixes, place, related = [], at, []
     spot = upstream.of_tensor(wrong)

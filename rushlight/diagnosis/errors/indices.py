@@ -134,11 +134,13 @@ def _padding(raised: Raised, at, given, low: int, evidence):
     for found in candidates:
         if not isinstance(found.node, ast.Call):
             continue
-        node = _says(found.node, low)
-        if node is None:
+        said = _says(found, low)
+        if said is None:
             continue
+        node, number = said
         text = found.source.segment(node)
-        fixes = [Fix(f"{text} -> 0", [found.source.replace((node, "0"))])]
+        edit = number.source.replace((number.node, "0"))
+        fixes = [Fix(f"{text} -> 0" if node is number.node else f"{text} = 0", [edit])]
         evidence = [*evidence, f"{low} is what {upstream.called(found.node)} fills up with: {text}"]
         return raised.finding(
             "embedding-index",
@@ -151,14 +153,23 @@ def _padding(raised: Raised, at, given, low: int, evidence):
     return None
 
 
-def _says(call: ast.Call, number: int) -> ast.expr | None:
-    """The argument of a call that is a number."""
+def _says(spot, number: int):
+    """The argument of a call that is a number, and where that stands: there, or in a constant."""
+    call = spot.node
     for node in [k.value for k in call.keywords] + list(call.args):
+        place = spot
+        if isinstance(node, ast.Name):
+            place = upstream.global_name(spot.file, node.id)
+        elif isinstance(node, (ast.Constant, ast.UnaryOp)):
+            place = upstream.Spot(spot.source, node)
+        else:
+            continue
         try:
-            if ast.literal_eval(node) == number and type(ast.literal_eval(node)) is not bool:
-                return node
+            found = ast.literal_eval(place.node) if place is not None else None
         except (ValueError, TypeError, SyntaxError):
             continue
+        if found == number and type(found) is not bool:
+            return node, place
     return None
 
 

@@ -315,7 +315,7 @@ def saved(raised: Raised):
         return None
     changed, writer = _changed(raised, root, name, shape, version)
     if writer is None:
-        return None
+        return _by_a_layer(raised, at, root, name, shape)
     spot = upstream.of_place(writer)
     saver = _saver(root, name, shape)
     keeps = upstream.of_place(_C._origin(saver)) if saver is not None else None
@@ -336,6 +336,39 @@ def saved(raised: Raised):
         related=related,
         fixes=fixes,
     )
+
+
+def _by_a_layer(raised: Raised, at, root, name, shape):
+    """A module with inplace=True wrote over it, and nothing else is known to have."""
+    saver = _saver(root, name, shape)
+    built = [upstream.of_module(layer) for layer in _inplace_layers(raised)]
+    for source in [] if any(built) else upstream.user_sources(raised):  # none is alive: as written
+        built += [upstream.Spot(source, node) for node in ast.walk(source.tree) if _asks(node)]
+    for spot in built:
+        if spot is None:
+            continue
+        keeps = upstream.of_place(_C._origin(saver)) if saver is not None else None
+        related = [Related(at.file, at.line, "backward, which needs it")]
+        rows = [(_where(spot), _line(spot), "writes over its input")]
+        if keeps is not None:
+            related.append(Related(keeps.file, keeps.line, "saved it"))
+            rows.insert(0, (_where(keeps), _line(keeps), f"saved the {shape} values"))
+        text = _not_inplace(spot)
+        return raised.finding(
+            "inplace-saved",
+            f"{spot.text} writes over what backward still needs",
+            spot.place,
+            evidence=values.table(rows),
+            related=related,
+            fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+        )
+    return None
+
+
+def _asks(node: ast.AST) -> bool:
+    """Whether a call says inplace=True."""
+    value = changes.keyword(node, "inplace") if isinstance(node, ast.Call) else None
+    return isinstance(value, ast.Constant) and value.value is True
 
 
 def _where(spot) -> str:

@@ -6,6 +6,7 @@ import ast
 import types
 from dataclasses import dataclass
 
+import rushlight
 from rushlight import nn
 
 from .. import changes, upstream, values
@@ -84,7 +85,7 @@ def no_graph(raised: Raised):
     related = [Related(at.file, at.line, "backward, which needs the graph")]
     cuts = search.cuts
     if not cuts:
-        cuts = search.frozen() or search.plain_leaf(at)
+        cuts = search.switched_off() or search.frozen() or search.plain_leaf(at)
     if not cuts:
         return None
     cut = cuts[0]
@@ -282,6 +283,17 @@ class _Search:
             self.expression(spot.node, spot.source, None, depth + 1)
 
     # ---- Where nothing cuts
+
+    def switched_off(self) -> list[Cut]:
+        """Gradients are off for the whole program: set_grad_enabled(False) somewhere."""
+        if rushlight.is_grad_enabled():
+            return []
+        sources = upstream.user_sources(self.raised)
+        for spot in upstream.calls(sources, "set_grad_enabled"):
+            if _is_off(spot.node):
+                fix = spot.source.replace((spot.node.args[0], "True"))
+                return [Cut(spot, "it switched gradients off", [Fix("True", [fix])])]
+        return []
 
     def frozen(self) -> list[Cut]:
         """All parameters that the loss could reach are frozen: by which line."""
