@@ -23,6 +23,7 @@ from . import multiprocessing as multiprocessing
 from . import nn as nn
 from . import optim as optim
 from . import overrides as overrides
+from . import profiler as profiler
 from . import random as random
 from . import serialization as serialization
 from . import special as special

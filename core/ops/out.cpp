@@ -199,7 +199,8 @@ void copied_out(const Record& r, const Arg* args, const Tensor* targets) {
     ResultMeta m;
     m.sizes = Dims(made.sizes());
     m.strides = Dims(made.strides());
-    m.strided = r.kind != Kind::Composite && !(r.forms & Linalg);
+    // LAPACK's column-major results are copied into rows, except where takes_columns says so.
+    m.strided = r.kind == Kind::Produce || (r.kind == Kind::Kernel && (r.forms & NN));
     m.dtype = made.dtype();
     m.device = made.device();
     const bool columns = takes_columns(r, targets[i], made);
