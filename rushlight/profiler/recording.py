@@ -59,12 +59,17 @@ class Recording:
         """What an op has to read and write at least: its record's figure, else its tensors'."""
         if e.moved:
             return e.moved
-        if records().get(e.name, {}).get("kind") in ("view", "composite", None):
+        record = records().get(e.name, {})
+        kind = record.get("kind")
+        if kind in ("view", "composite", None):
             return 0
-        # Writing allocates the line first: a result counts once, as for a streaming store.
-        return sum({t.tensor: t.bytes for t in self.inputs(e)}.values()) + sum(
-            t.bytes for t in self.results(e)
-        )
+        read = sum({t.tensor: t.bytes for t in self.inputs(e)}.values())
+        if kind == "effect":  # what it writes are some of its inputs, all lists of one length
+            marks = record["signature"].partition(" -> ")[0]
+            given = marks.count("Tensor[]") + marks.count("Tensor(") + marks.count("Tensor ")
+            return read + read * marks.count("!)") // max(given, 1)
+        # A result counts once: a line that is written whole need not be read.
+        return read + sum(t.bytes for t in self.results(e))
 
 
 _in_place_cache: dict = {}

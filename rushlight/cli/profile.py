@@ -1,0 +1,111 @@
+"""``rushlight profile``: runs a program and says where its time went and what to try."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from . import run
+
+
+def add(subparsers) -> None:
+    """Declares the command."""
+    parser = subparsers.add_parser(
+        "profile",
+        help="run a program and say where its time went",
+        usage="rushlight profile [options] script.py [args ...]",
+        description="Runs a program and prints to stderr where its time went, what bounds it and "
+        "what there is to gain. The exit status is the program's own.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--all", action="store_true", help="print all rows")
+    parser.add_argument(
+        "--report", metavar="FILE", default="profile.json", help="where the report goes, as JSON"
+    )
+    parser.add_argument("--trace", metavar="FILE", help="also write a trace for Perfetto")
+    parser.add_argument(
+        "--steps", type=int, default=200, help="optimizer steps to record at most (200)"
+    )
+    parser.add_argument("--calibrate", action="store_true", help="measure the machine anew")
+    parser.add_argument("-m", dest="module", action="store_true", help="the target is a module")
+    parser.add_argument("target", help="a script, or a module's name")
+    parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments for the program")
+    parser.set_defaults(command=_profile)
+
+
+_MOST_EVENTS = 1_000_000
+
+
+def _profile(options) -> int:
+    from rushlight.autograd.profiler import profile
+    from rushlight.optim.optimizer import register_optimizer_step_post_hook
+    from rushlight.profiler import calibration, verdict
+
+    program = run.prepared(options.target, options.args, options.module)
+    machine = calibration.machine(options.calibrate)
+    session = profile(record_shapes=True, with_modules=True)
+    steps = 0
+
+    def stepped(*_) -> None:
+        nonlocal steps
+        steps += 1
+        if steps == options.steps or session.recorder.count > _MOST_EVENTS:
+            full.append(steps)
+
+    full: list[int] = []
+    hook = register_optimizer_step_post_hook(stepped)
+    watched = _Stopping(session, full)
+    status, error = 0, None
+    session.__enter__()
+    watched.install()
+    try:
+        program()
+    except SystemExit as stop:
+        status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except BaseException as caught:
+        status, error = 1, caught
+    finally:
+        watched.remove()
+        session.__exit__(None, None, None)
+        hook.remove()
+    sys.stdout.flush()
+    if error is not None:
+        _print_error(error)
+    found = verdict.judge(session.recording, machine)
+    if found is None:
+        print("-- profile: no op ran", file=sys.stderr)
+        return status
+    print(verdict.as_text(found, len(found.rows) if options.all else 5), file=sys.stderr)
+    with open(options.report, "w", encoding="utf-8") as file:
+        json.dump(found.as_dict(), file, indent=1)
+        file.write("\n")
+    if options.trace:
+        session.export_chrome_trace(options.trace)
+    print(f"Report: {options.report}", file=sys.stderr)
+    return status
+
+
+class _Stopping:
+    """Ends a recording when enough steps were seen: at the next zero_grad, step or batch."""
+
+    def __init__(self, session, full):
+        self.session, self.full = session, full
+
+    def install(self) -> None:
+        from rushlight.optim.optimizer import register_optimizer_step_pre_hook
+
+        self.hook = register_optimizer_step_pre_hook(self.check)
+
+    def check(self, *_) -> None:
+        if self.full and self.session.recorder.running:
+            self.session.__exit__(None, None, None)
+
+    def remove(self) -> None:
+        self.hook.remove()
+
+
+def _print_error(error: BaseException) -> None:
+    import traceback
+
+    traceback.print_exception(type(error), error, run.program_part(error.__traceback__))

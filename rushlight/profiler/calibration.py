@@ -1,0 +1,125 @@
+"""What this machine can do at most: measured once, kept with its date in the user's cache."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import rushlight as torch
+from rushlight import _C
+
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Limits of a machine with a number of threads.
+
+    gflops: 1e9 floating-point operations per second of a float32 matrix product.
+    gbytes: 1e9 bytes per second of copies that do not fit into a cache, read and written.
+    op_ns: nanoseconds that an op costs before it computes anything, and between two ops.
+    record_ns: what writing an op down adds.
+    """
+
+    gflops: float
+    gbytes: float
+    op_ns: float
+    record_ns: float
+    bfloat16: bool
+    cpu: str
+    threads: int
+    date: str
+    version: int = _VERSION
+
+
+def cache_file() -> Path:
+    """Where the figures are kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "rushlight" / "machine.json"
+
+
+def _cpu() -> tuple[str, set[str]]:
+    name, flags = platform.processor() or platform.machine(), set()
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                name = value.strip()
+            elif key.strip() == "flags":
+                flags = set(value.split())
+                break
+    return name, flags
+
+
+def _best(call, seconds: float, least: int = 3) -> float:
+    """The shortest of several runs, in seconds."""
+    best, runs, end = float("inf"), 0, time.perf_counter() + seconds
+    while runs < least or time.perf_counter() < end:
+        begin = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - begin)
+        runs += 1
+    return best
+
+
+def measure() -> Machine:
+    """Measures; takes about half a second, and leaves the random state alone."""
+    n, elements, ops = 768, 1 << 23, 2000
+    with torch.no_grad():
+        a, b = torch.full((n, n), 0.5), torch.full((n, n), 0.25)
+        c = torch.empty(n, n)
+        product = _best(lambda: torch.mm(a, b, out=c), 0.2)
+        source = torch.ones(elements)
+        target = torch.zeros(elements)
+        copy = _best(lambda: target.copy_(source), 0.15)
+        del source, target
+        x = torch.ones(4)
+
+        def many():
+            for _ in range(ops):
+                torch.neg(x)
+
+        bare = _best(many, 0.05)
+        recorder = _C.Recorder(tensors=True, nodes=True, modules=True)
+        recorder.start()
+        written = _best(lambda: (recorder.clear(), many()), 0.05)
+        recorder.stop()
+    name, flags = _cpu()
+    return Machine(
+        gflops=2e-9 * n**3 / product,
+        gbytes=8e-9 * elements / copy,
+        op_ns=bare / ops * 1e9,
+        record_ns=max(0.0, (written - bare) / ops * 1e9),
+        bfloat16=bool(flags & {"avx512_bf16", "amx_bf16"}),
+        cpu=name,
+        threads=torch.get_num_threads(),
+        date=datetime.date.today().isoformat(),
+    )
+
+
+def machine(refresh: bool = False) -> Machine:
+    """This machine's limits: from the cache if it knows them for this CPU and thread count."""
+    path = cache_file()
+    key = f"{_cpu()[0]} / {torch.get_num_threads()} threads / {torch.__version__}"
+    known = {}
+    with suppress(OSError, ValueError):
+        known = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(known, dict):
+        known = {}
+    entry = known.get(key)
+    if not refresh and isinstance(entry, dict) and entry.get("version") == _VERSION:
+        with suppress(TypeError):
+            return Machine(**entry)
+    measured = measure()
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps({**known, key: asdict(measured)}, indent=1))
+        draft.replace(path)
+    return measured

@@ -1,0 +1,71 @@
+"""rushlight.memory: counters, live bytes by category, who holds the peak."""
+
+import rushlight as torch
+from rushlight import memory, nn
+
+
+def train(steps=2):
+    model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(steps):
+        loss = nn.functional.cross_entropy(model(torch.ones(32, 64)), torch.zeros(32).long())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    return model, opt
+
+
+def test_counters():
+    before = memory.allocated()
+    kept = torch.ones(1000)
+    assert 4000 <= memory.allocated() - before <= 5000, "in blocks of the allocator"
+    memory.reset_peak()
+    assert memory.peak() == memory.allocated() <= memory.reserved()
+    torch.ones(5000)
+    assert 20000 <= memory.peak() - memory.allocated() <= 25000
+    text = memory.summary()
+    assert "in use" in text and "peak" in text and all(len(x) <= 80 for x in text.split("\n"))
+    assert memory.stats()["allocations"] > memory.stats()["releases"] and kept is not None
+    memory.empty_cache()
+
+
+def test_categories_sum_to_the_bytes_of_what_lives():
+    with memory.record() as seen:
+        model, opt = train()
+    points = seen.timeline
+    grown = sum(2 * p.nbytes for p in model.parameters())
+    grown += sum(t.nbytes for s in opt.state.values() for t in s.values())
+    assert sum(points[-1].live.values()) == grown
+    assert all(min(p.live.values()) >= 0 for p in points)
+    values = 64 * 128 + 128 + 128 * 10 + 10
+    assert points[-1].live["parameters"] == 4 * values
+    assert points[-1].live["gradients"] == 4 * values
+    assert points[-1].live["optimizer state"] >= 8 * values
+    assert points[-1].live["saved for backward"] == 0
+    hidden = 4 * 32 * 128
+    assert max(p.live["saved for backward"] for p in points) >= hidden
+    assert seen.peak >= 16 * values
+
+
+def test_the_peak_has_holders_with_line_and_module():
+    model = nn.Linear(256, 256)
+    with memory.record() as seen:
+        h = model(torch.ones(1024, 256))
+        h = torch.relu(h)
+        h.sum().backward()
+    (largest, *_) = seen.holders
+    assert largest.bytes >= 4 * 1024 * 256
+    assert largest.place[0] == __file__
+    assert sum(x.bytes for x in seen.holders) == seen.peak
+    assert any(x.module is model and x.category == "saved for backward" for x in seen.holders)
+    assert any(x.category == "gradients" or x.category == "temporaries" for x in seen.holders)
+
+
+def test_snapshot_names_what_modules_hold():
+    model = nn.Linear(1000, 7)
+    model(torch.ones(1, 1000)).sum().backward()
+    found = memory.snapshot()
+    mine = [h for h in found["holders"] if h["shape"] == (7, 1000)]
+    assert {h["kind"] for h in mine} >= {"parameter", "gradient"}
+    assert all(h["bytes"] == 28000 for h in mine)
+    assert found["stats"]["allocated"] > 0
