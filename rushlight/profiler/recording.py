@@ -64,10 +64,9 @@ class Recording:
         if kind in ("view", "composite", None):
             return 0
         read = sum({t.tensor: t.bytes for t in self.inputs(e)}.values())
-        if kind == "effect":  # what it writes are some of its inputs, all lists of one length
-            marks = record["signature"].partition(" -> ")[0]
-            given = marks.count("Tensor[]") + marks.count("Tensor(") + marks.count("Tensor ")
-            return read + read * marks.count("!)") // max(given, 1)
+        if kind == "effect":  # a step reads all its lists and writes those that are marked
+            lists, written = record["signature"].count("[]"), record["signature"].count("!)[]")
+            return read + (read * written // lists if written else 0)
         # A result counts once: a line that is written whole need not be read.
         return read + sum(t.bytes for t in self.results(e))
 

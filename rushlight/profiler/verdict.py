@@ -6,8 +6,6 @@ import statistics
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import rushlight as torch
-
 from .memory_timeline import innermost_modules
 from .names import MODULE, NODE, OP, RANGE, op_name, records
 
@@ -15,6 +13,8 @@ COMPUTE, MEMORY, OVERHEAD, WAITING = "compute", "memory", "overhead", "waiting"
 _STEP = "Optimizer.step#"
 _LOADER = "enumerate(DataLoader)#"
 _COPIES = frozenset(("contiguous", "clone", "copy_", "reshape", "to", "_to_copy"))
+PYTHON, PROFILER = "Python", "(the profiler)"
+_SHORT = 20e-6  # seconds; Python that takes no longer between two ops is call overhead
 _MOST_FINDINGS = 5
 
 
@@ -32,17 +32,18 @@ class Row:
     flops: float = 0.0
     bytes: float = 0.0
     ops: int = 0
-    lines: dict = field(default_factory=dict)      # (file, line) -> seconds
-    modules: dict = field(default_factory=dict)    # of that line: id -> (module, seconds)
+    pointwise: bool = False
+    lines: dict = field(default_factory=dict)  # (file, line) -> seconds
+    modules: dict = field(default_factory=dict)  # (file, line) -> {id: [module, seconds]}
     bound: str = OVERHEAD
     limit: float = 0.0
     rate: str = ""
 
     @property
     def title(self) -> str:
-        """``linear, fwd + bwd``."""
+        """``linear, fwd+bwd``."""
         if self.forward and self.backward:
-            return f"{self.what}, fwd + bwd"
+            return f"{self.what}, fwd+bwd"
         return f"{self.what}, bwd" if self.backward else self.what
 
     @property
@@ -52,9 +53,9 @@ class Row:
 
     @property
     def module(self):
-        """The module that most of the time belongs to, or None."""
-        best = max(self.modules.values(), key=lambda m: m[1], default=None)
-        return best[0] if best else None
+        """The module that most of the time of that line belongs to, or None."""
+        there = self.modules.get(self.place, {}).values()
+        return max(there, key=lambda m: m[1], default=[None])[0]
 
 
 @dataclass
@@ -65,7 +66,7 @@ class Finding:
     what: str
     place: tuple | None
     module: str | None
-    gain: float                 # seconds per step, at most; not measured
+    gain: float  # seconds per step, at most; not measured
     advice: str
 
     def as_dict(self) -> dict:
@@ -87,9 +88,9 @@ class Verdict:
     rows: list
     findings: list
     machine: object
-    steps: int                  # that the rows are of
+    steps: int  # that the rows are of
     all_steps: int
-    step_times: list            # seconds of each
+    step_times: list  # seconds of each
     span: float
     unit: str = "step"
 
@@ -128,9 +129,10 @@ class _Reading:
         self.begin, self.end, self.thread = begin, end, thread
         self.rows: dict[str, Row] = {}
         self.modules = innermost_modules(recording)
-        self.root: list[str | None] = []          # of each event, the row it belongs to
-        self.of_sequence: dict[int, tuple] = {}   # row and line of a node's forward op
-        self.children = [0] * len(recording.events)
+        self.root: list[str | None] = []  # of each event, the row it belongs to
+        self.of_sequence: dict[int, tuple] = {}  # row and line of a node's forward op
+        self.children = [0] * len(recording.events)  # ns in what ran directly inside
+        self.inside = [0] * len(recording.events)  # how many those are
         self.costs()
 
     def costs(self) -> None:
@@ -147,6 +149,7 @@ class _Reading:
                 inner_flops[e.parent] += self.flops[i]
                 inner_bytes[e.parent] += self.moved[i]
                 self.children[e.parent] += max(e.end, e.begin) - e.begin
+                self.inside[e.parent] += 1
 
     def line(self, e):
         place = self.recording.place(e.origin)
@@ -166,9 +169,9 @@ class _Reading:
             row.forward += seconds
         if line is not None:
             row.lines[line] = row.lines.get(line, 0.0) + seconds
-        if module is not None:
-            _, before = row.modules.get(id(module), (module, 0.0))
-            row.modules[id(module)] = (module, before + seconds)
+            if module is not None:
+                there = row.modules.setdefault(line, {}).setdefault(id(module), [module, 0.0])
+                there[1] += seconds
         return row
 
     def read(self) -> list[Row]:
@@ -185,17 +188,19 @@ class _Reading:
                 self.gap(e.begin - last, e)
                 last = max(last, e.end)
             if outer is not None:
-                continue                      # its time is its root's
+                continue  # its time is its root's
             seconds = (e.end - e.begin) * 1e-9
-            if name is None:                  # a module or a range: Python, less what ran inside
+            if name is None:  # a module or a range: Python, less what ran inside
                 own = e.end - e.begin - self.children[i]
-                self.python(own, self.line(e), self.modules[i])
+                self.python(own, self.inside[i], self.line(e))
                 continue
             line, backward = self.line(e), e.kind == NODE
             row = self.add(name, seconds, line, self.modules[i], backward)
             row.flops += self.flops[i]
             row.bytes += self.moved[i]
             row.ops += 1
+            if e.kind == OP and records().get(e.name, {}).get("kind") == "pointwise":
+                row.pointwise = True
         self.gap(self.end - last, None)
         return list(self.rows.values())
 
@@ -223,11 +228,16 @@ class _Reading:
         line = None
         if following is not None and following.kind != NODE:
             line = self.line(following)
-        self.python(nanoseconds - self.machine.record_ns, line, None)
+        self.python(nanoseconds, 1, line)
 
-    def python(self, nanoseconds: float, line, module) -> None:
-        if nanoseconds > 0:
-            self.add("Python", nanoseconds * 1e-9, line, module)
+    def python(self, nanoseconds: float, records: int, line) -> None:
+        """Time in which no op ran, of which writing down so many events took its part."""
+        if nanoseconds <= 0:
+            return
+        own = min(nanoseconds, records * self.machine.record_ns)
+        self.add(PROFILER, own * 1e-9, None, None)
+        if nanoseconds > own:
+            self.add(PYTHON, (nanoseconds - own) * 1e-9, line, None).ops += 1
 
 
 def _judge(row: Row, machine) -> None:
@@ -235,8 +245,8 @@ def _judge(row: Row, machine) -> None:
     if row.what == "DataLoader":
         row.bound = WAITING
         return
-    if row.what == "Python":
-        row.bound = OVERHEAD
+    if row.what in (PYTHON, PROFILER):
+        row.bound = OVERHEAD if row.seconds < _SHORT * max(row.ops, 1) else WAITING
         return
     least = {
         COMPUTE: row.flops / (machine.gflops * 1e9),
@@ -252,7 +262,7 @@ def _judge(row: Row, machine) -> None:
         reached = row.bytes / row.seconds * 1e-9
         row.rate = f"{reached:.3g} of {machine.gbytes:.3g} GB/s"
         if reached > 1.05 * machine.gbytes:
-            row.rate += ", in cache"
+            row.rate = f"{reached:.3g} GB/s, in cache"
     else:
         row.rate = f"{row.seconds / max(row.ops, 1) * 1e6:.2g} us each, {row.ops:,} calls"
 
@@ -272,10 +282,17 @@ def _findings(rows, machine, names, steps: int, learns: bool, graph: bool) -> li
                 row, WAITING, "the program waits for its DataLoader", row.seconds,
                 "DataLoader(num_workers=2) or more, so that batches are made meanwhile",
             )  # fmt: skip
-        elif row.what == "Python":
+        elif row.what == PROFILER:
+            continue
+        elif row.what == PYTHON and row.bound == WAITING:
             add(
-                row, WAITING, "no op runs: Python, or what it waits for", row.seconds,
-                "move this work out of the step, or do it on whole tensors",
+                row, WAITING, "no op runs before this line: Python, or what it waits for",
+                row.seconds, "move this work out of the step, or do it on whole tensors",
+            )  # fmt: skip
+        elif row.what == PYTHON:
+            add(
+                row, OVERHEAD, f"Python between {row.ops // steps:,} calls", row.seconds,
+                "one op over a stack of tensors in place of a loop, or a larger batch",
             )  # fmt: skip
         elif row.bound == OVERHEAD:
             add(
@@ -288,12 +305,17 @@ def _findings(rows, machine, names, steps: int, learns: bool, graph: bool) -> li
                 row, MEMORY, f"{row.what} copies {row.bytes / 2 / steps / 2**20:.3g} MiB",
                 row.seconds, "fewer permute/transpose before contiguous, reshape and clone",
             )  # fmt: skip
-        elif row.bound == MEMORY:
-            chain = row.seconds * (1 - 1 / max(row.ops / steps, 1))
+        elif row.bound == MEMORY and row.pointwise:
             add(
                 row, MEMORY, f"{row.what} moves {row.bytes / steps / 2**20:.3g} MiB",
-                max(slack, chain), "a fused op (layer_norm, addcmul, softmax ...), in-place forms, "
-                "or smaller pieces that stay in cache",
+                row.seconds * (1 - 1 / max(row.ops / steps, 1)),
+                "one fused op for a chain of these (addcmul, lerp, gelu ...), or pieces that "
+                "stay in cache",
+            )  # fmt: skip
+        elif row.bound == MEMORY and row.ops > 1:
+            add(
+                row, MEMORY, f"{row.what} moves {row.bytes / steps / 2**20:.3g} MiB",
+                row.seconds / 2, "bfloat16 (half the bytes), or pieces that stay in cache",
             )  # fmt: skip
         elif row.bound == COMPUTE:
             half = machine.bfloat16 and row.limit > 0.5 * row.seconds
@@ -361,7 +383,7 @@ def judge(recording, machine) -> Verdict | None:
 # ---- As text
 
 
-def _lines(row: Row, width: int = 12) -> str:
+def _lines(row: Row, width: int = 9) -> str:
     numbers = sorted({n for _, n in row.lines}, key=lambda n: n)
     if len({f for f, _ in row.lines}) > 1:
         file, line = row.place
@@ -396,8 +418,7 @@ def as_text(verdict: Verdict, most_rows: int = 5) -> str:
     head += f"{count} thread{'s' if count > 1 else ''} "
     out = [head.ljust(78, "-")]
     out.append(
-        f" {'ms/' + v.unit:>7} {'%':>2}  {'what':<18} {'lines':<12} {'bound by':<9} "
-        "of this machine's limit"
+        f" {'ms/' + v.unit:>7} {'%':>2}  {'what':<19} {'lines':<9} {'bound by':<9} of the limit"
     )
     shown, rest = v.rows[:most_rows], v.rows[most_rows:]
     for r in shown:
@@ -406,8 +427,8 @@ def as_text(verdict: Verdict, most_rows: int = 5) -> str:
         if r.bound == OVERHEAD:
             limit = r.rate
         out.append(
-            f" {_milliseconds(r.seconds / v.steps):>7} {share:2.0f}  {r.title[:18]:<18} "
-            f"{_lines(r):<12} {r.bound:<9} {limit}".rstrip()
+            f" {_milliseconds(r.seconds / v.steps):>7} {share:2.0f}  {r.title[:19]:<19} "
+            f"{_lines(r):<9} {r.bound:<9} {limit}".rstrip()
         )
     if rest:
         seconds = sum(r.seconds for r in rest)

@@ -1,0 +1,159 @@
+"""The verdict on five built cases: the right kind, the right line, and times that add up."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from rushlight.profiler import calibration
+
+CASES = {
+    "compute": (
+        """
+import torch
+a, b = torch.ones(700, 700), torch.ones(700, 700)
+for _ in range(8):
+    c = a @ b          # HERE
+""",
+        "matmul",
+    ),
+    "memory": (
+        """
+import torch
+x = torch.ones(4 * 1024 * 1024)
+for _ in range(5):
+    y = x.sin_().neg_().abs_().neg_().abs_().neg_()  # HERE
+""",
+        "neg_",
+    ),
+    "overhead": (
+        """
+import torch
+x = torch.ones(4)
+for _ in range(20000):
+    y = x + 1          # HERE
+""",
+        "add",
+    ),
+    "waiting": (
+        """
+import time, torch
+from torch.utils.data import DataLoader
+class Slow(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        time.sleep(0.02)
+        return torch.ones(3)
+for batch in DataLoader(Slow(), batch_size=2):  # HERE
+    batch.sum()
+""",
+        "DataLoader",
+    ),
+    "copies": (
+        """
+import torch
+x = torch.ones(256, 128, 128)
+for _ in range(6):
+    x = x.permute(2, 0, 1).contiguous()  # HERE
+""",
+        "contiguous",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cache")
+    calibrated = calibration.measure()
+    assert calibrated.gflops > 0 and calibrated.gbytes > 0 and calibrated.op_ns > 0
+    return folder
+
+
+def run(tmp_path, cache, source, *options):
+    script = tmp_path / "script.py"
+    script.write_text(source)
+    command = [sys.executable, "-P", "-m", "rushlight", "profile", *options, str(script)]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "XDG_CACHE_HOME": str(cache)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return done, script
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_the_case_gets_its_kind_and_line(tmp_path, cache, kind):
+    source, what = CASES[kind]
+    done, script = run(tmp_path, cache, source)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "profile.json").read_text())
+    line = 1 + source[: source.index("# HERE")].count("\n")
+    expected = "memory" if kind == "copies" else kind
+    row = next(r for r in report["rows"] if r["what"] == what)
+    assert row["bound"] == expected, done.stderr
+    assert {"file": str(script), "line": line} in row["lines"]
+    first = report["findings"][0]
+    assert (first["kind"], first["line"]) == (expected, line), done.stderr
+    assert first["try"] and first["at_most_seconds"] <= report["seconds"]
+    assert len(report["findings"]) <= 5
+    total = sum(r["seconds"] for r in report["rows"])
+    assert total == pytest.approx(report["seconds"], rel=0.05), "rows add up to the span"
+    assert "script.py:" in done.stderr and "not measured" in done.stderr
+    assert all(len(text) <= 80 for text in done.stderr.splitlines())
+    if kind == "copies":
+        assert "permute" in first["try"]
+
+
+TRAINING = """
+import sys, torch
+from torch import nn
+model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2))
+opt = torch.optim.AdamW(model.parameters())
+for step in range(12):
+    loss = model(torch.ones(256, 64)).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print("done")
+sys.exit(5)
+"""
+
+
+def test_a_training_script(tmp_path, cache):
+    done, script = run(tmp_path, cache, TRAINING, "--all", "--trace", "t.json")
+    assert done.returncode == 5 and done.stdout == "done\n"
+    report = json.loads((tmp_path / "profile.json").read_text())
+    assert report["unit"] == "step" and report["steps"] == 12 and report["steps_measured"] == 11
+    rows = {r["what"]: r for r in report["rows"]}
+    linear = rows["linear, fwd+bwd"]
+    forward = 2 * 256 * 64 * 64 + 2 * 256 * 64 * 2
+    # Backward: twice that, less the first layer's input, and the sums for two biases.
+    assert linear["flops"] == 3 * forward - 2 * 256 * 64 * 64 + 256 * 66
+    assert rows["AdamW.step"]["lines"] == [{"file": str(script), "line": 10}]
+    assert "12 steps" in done.stderr and "AdamW.step" in done.stderr
+    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    known = json.loads((cache / "rushlight" / "machine.json").read_text())
+    assert all(entry["date"] for entry in known.values())
+
+
+def test_forward_passes_alone_are_advised_inference_mode(tmp_path, cache):
+    source = TRAINING.replace("    opt.zero_grad()\n    loss.backward()\n    opt.step()\n", "")
+    done, _ = run(tmp_path, cache, source)
+    report = json.loads((tmp_path / "profile.json").read_text())
+    assert report["unit"] == "run" and done.returncode == 5
+    for_all = [f for f in report["findings"] if "inference_mode" in f["try"]]
+    assert for_all or len(report["findings"]) == 5
+
+
+def test_a_script_that_fails_or_does_nothing(tmp_path, cache):
+    done, _ = run(tmp_path, cache, "import torch\ntorch.ones(2)\nraise ValueError('no')\n")
+    assert done.returncode == 1 and "ValueError: no" in done.stderr
+    assert "-- profile:" in done.stderr
+    done, _ = run(tmp_path, cache, "print(1)\n")
+    assert done.returncode == 0 and "no op ran" in done.stderr
