@@ -18,6 +18,7 @@ from . import futures as futures
 from . import hub as hub
 from . import jit as jit
 from . import linalg as linalg
+from . import memory as memory
 from . import mps as mps
 from . import multiprocessing as multiprocessing
 from . import nn as nn

@@ -75,10 +75,9 @@ def measure() -> Machine:
         a, b = torch.full((n, n), 0.5), torch.full((n, n), 0.25)
         c = torch.empty(n, n)
         product = _best(lambda: torch.mm(a, b, out=c), 0.2)
-        source = torch.ones(elements)
-        target = torch.zeros(elements)
-        copy = _best(lambda: target.copy_(source), 0.15)
-        del source, target
+        pair = [torch.ones(elements), torch.zeros(elements)]
+        copy = _best(lambda: pair[0].copy_(pair[1]), 0.15)
+        pair.clear()
         x = torch.ones(4)
 
         def many():

@@ -225,7 +225,10 @@ def function_events(
                 event.name = "ProfilerStep*"
             event.is_user_annotation = True
         else:
-            event = add(raw, op_name(raw.name, recording.in_place(raw)), 0)
+            name = op_name(raw.name, recording.in_place(raw))
+            if name == "aten::_to_copy" and (outer is None or outer.name != "aten::to"):
+                name = "aten::to"  # the one op that a conversion is here
+            event = add(raw, name, 0)
             event.overload_name = raw.name.partition(".")[2]
             event.flops = raw.flops or (_element_flops(recording, raw) if flops else 0)
             if shapes:

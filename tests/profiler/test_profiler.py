@@ -208,8 +208,12 @@ def test_acc_events_keeps_earlier_cycles():
 
 
 def test_threads_have_rows_of_their_own():
-    def work():
+    together = threading.Barrier(2)
+
+    def work(alone=False):
         (torch.ones(3, requires_grad=True) * 2).sum().backward()
+        if not alone:
+            together.wait()  # or the second gets the first one's number
 
     with profile() as p:
         threads = [threading.Thread(target=work) for _ in range(2)]
@@ -217,7 +221,7 @@ def test_threads_have_rows_of_their_own():
             t.start()
         for t in threads:
             t.join()
-        work()
+        work(alone=True)
     assert len({e.thread for e in p.events()}) == 3
     for e in p.events():
         assert e.cpu_parent is None or e.cpu_parent.thread == e.thread
