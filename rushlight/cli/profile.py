@@ -44,7 +44,7 @@ def _profile(options) -> int:
 
     program = run.prepared(options.target, options.args, options.module)
     machine = calibration.machine(options.calibrate)
-    session = profile(record_shapes=True, with_modules=True)
+    session = profile(record_shapes=True, profile_memory=True, with_modules=True)
     steps = 0
 
     def stepped(*_) -> None:
@@ -72,13 +72,16 @@ def _profile(options) -> int:
     sys.stdout.flush()
     if error is not None:
         _print_error(error)
-    found = verdict.judge(session.recording, machine)
+    recording = session.recording
+    found = verdict.judge(recording, machine)
     if found is None:
         print("-- profile: no op ran", file=sys.stderr)
         return status
-    print(verdict.as_text(found, len(found.rows) if options.all else 5), file=sys.stderr)
+    memory = verdict.memory_report(recording)
+    text = verdict.as_text(found, len(found.rows) if options.all else 5, memory)
+    print(text, file=sys.stderr)
     with open(options.report, "w", encoding="utf-8") as file:
-        json.dump(found.as_dict(), file, indent=1)
+        json.dump(found.as_dict() | {"memory": memory}, file, indent=1)
         file.write("\n")
     if options.trace:
         session.export_chrome_trace(options.trace)

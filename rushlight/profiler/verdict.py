@@ -6,15 +6,15 @@ import statistics
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .memory_timeline import innermost_modules
+from .memory_timeline import holders, innermost_modules
 from .names import MODULE, NODE, OP, RANGE, op_name, records
 
 COMPUTE, MEMORY, OVERHEAD, WAITING = "compute", "memory", "overhead", "waiting"
 _STEP = "Optimizer.step#"
 _LOADER = "enumerate(DataLoader)#"
 _COPIES = frozenset(("contiguous", "clone", "copy_", "reshape", "to", "_to_copy"))
-PYTHON, PROFILER = "Python", "(the profiler)"
-_SHORT = 20e-6  # seconds; Python that takes no longer between two ops is call overhead
+PYTHON, WAITS, PROFILER = "Python", "Python, or waits", "(the profiler)"
+_SHORT = 100e-6  # seconds; Python that takes no longer between two ops is call overhead
 _MOST_FINDINGS = 5
 
 
@@ -128,6 +128,7 @@ class _Reading:
         self.recording, self.machine = recording, machine
         self.begin, self.end, self.thread = begin, end, thread
         self.rows: dict[str, Row] = {}
+        self.gaps: dict = {}  # seconds of Python before each line
         self.modules = innermost_modules(recording)
         self.root: list[str | None] = []  # of each event, the row it belongs to
         self.of_sequence: dict[int, tuple] = {}  # row and line of a node's forward op
@@ -202,6 +203,7 @@ class _Reading:
             if e.kind == OP and records().get(e.name, {}).get("kind") == "pointwise":
                 row.pointwise = True
         self.gap(self.end - last, None)
+        self.close_gaps()
         return list(self.rows.values())
 
     def name_of(self, i: int, e, outer) -> str | None:
@@ -237,16 +239,22 @@ class _Reading:
         own = min(nanoseconds, records * self.machine.record_ns)
         self.add(PROFILER, own * 1e-9, None, None)
         if nanoseconds > own:
-            self.add(PYTHON, (nanoseconds - own) * 1e-9, line, None).ops += 1
+            self.gaps.setdefault(line, []).append((nanoseconds - own) * 1e-9)
+
+    def close_gaps(self) -> None:
+        """A line before which Python mostly runs for long is one that waits for something."""
+        for line, gaps in self.gaps.items():
+            name = PYTHON if statistics.median(gaps) < _SHORT else WAITS
+            self.add(name, sum(gaps), line, None).ops += len(gaps)
 
 
 def _judge(row: Row, machine) -> None:
     """What bounds a row, and how much of its time the limit explains."""
-    if row.what == "DataLoader":
+    if row.what in ("DataLoader", WAITS):
         row.bound = WAITING
         return
     if row.what in (PYTHON, PROFILER):
-        row.bound = OVERHEAD if row.seconds < _SHORT * max(row.ops, 1) else WAITING
+        row.bound = OVERHEAD
         return
     least = {
         COMPUTE: row.flops / (machine.gflops * 1e9),
@@ -277,14 +285,14 @@ def _findings(rows, machine, names, steps: int, learns: bool, graph: bool) -> li
 
     for row in rows:
         slack = max(0.0, row.seconds - row.limit)
-        if row.bound == WAITING:
+        if row.what == "DataLoader":
             add(
                 row, WAITING, "the program waits for its DataLoader", row.seconds,
                 "DataLoader(num_workers=2) or more, so that batches are made meanwhile",
             )  # fmt: skip
         elif row.what == PROFILER:
             continue
-        elif row.what == PYTHON and row.bound == WAITING:
+        elif row.what == WAITS:
             add(
                 row, WAITING, "no op runs before this line: Python, or what it waits for",
                 row.seconds, "move this work out of the step, or do it on whole tensors",
@@ -402,8 +410,47 @@ def _milliseconds(seconds: float) -> str:
     return f"{value:.1f}" if value >= 1 else f"{value:.3f}"
 
 
-def as_text(verdict: Verdict, most_rows: int = 5) -> str:
-    """The verdict in lines of 80 columns."""
+def memory_report(recording) -> dict:
+    """The peak of what was allocated, its parts, and who holds it: bytes, lines, modules."""
+    held = holders(recording)
+    parts: dict[str, int] = {}
+    for h in held:
+        parts[h.category] = parts.get(h.category, 0) + h.bytes
+    names = _module_names(recording)
+    return {
+        "peak": sum(parts.values()),
+        "categories": parts,
+        "holders": [
+            {
+                "bytes": h.bytes,
+                "category": h.category,
+                "file": h.place[0] if h.place else None,
+                "line": h.place[2] if h.place else None,
+                "module": names.get(id(h.module)) if h.module is not None else None,
+                "count": h.count,
+            }
+            for h in held[:20]
+        ],
+    }
+
+
+def _memory_lines(memory: dict) -> list[str]:
+    if not memory["holders"]:
+        return []
+    parts = sorted(memory["categories"].items(), key=lambda p: -p[1])[:3]
+    text = ", ".join(f"{count / 2**20:.1f} {name}" for name, count in parts)
+    first = memory["holders"][0]
+    where = f"{Path(first['file']).name}:{first['line']}" if first["file"] else "no line"
+    if first["module"]:
+        where += f" in {first['module']}"
+    return _wrapped(
+        f"Memory: peak {memory['peak'] / 2**20:.1f} MiB ({text}); most of it, "
+        f"{first['bytes'] / 2**20:.1f} MiB, from {where}"
+    )
+
+
+def as_text(verdict: Verdict, most_rows: int = 5, memory: dict | None = None) -> str:
+    """The verdict in lines of 80 columns, and the peak of memory if it is given."""
     v = verdict
     if v.unit == "step":
         times = sorted(v.step_times)
@@ -445,6 +492,8 @@ def as_text(verdict: Verdict, most_rows: int = 5) -> str:
         out += _wrapped(
             f"        {f.advice}: at most {_milliseconds(f.gain)} ms to gain, not measured"
         )
+    if memory:
+        out += _memory_lines(memory)
     out.append(f"Limits of this machine measured on {v.machine.date}.")
     return "\n".join(out)
 

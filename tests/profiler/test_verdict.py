@@ -52,6 +52,17 @@ for batch in DataLoader(Slow(), batch_size=2):  # HERE
 """,
         "DataLoader",
     ),
+    "pause": (
+        """
+import time, torch
+x = torch.ones(4)
+for _ in range(20):
+    y = x * 2
+    time.sleep(0.01)
+    y = y + 1          # HERE
+""",
+        "Python, or waits",
+    ),
     "copies": (
         """
 import torch
@@ -94,7 +105,7 @@ def test_the_case_gets_its_kind_and_line(tmp_path, cache, kind):
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "profile.json").read_text())
     line = 1 + source[: source.index("# HERE")].count("\n")
-    expected = "memory" if kind == "copies" else kind
+    expected = {"copies": "memory", "pause": "waiting"}.get(kind, kind)
     row = next(r for r in report["rows"] if r["what"] == what)
     assert row["bound"] == expected, done.stderr
     assert {"file": str(script), "line": line} in row["lines"]
@@ -136,6 +147,10 @@ def test_a_training_script(tmp_path, cache):
     # Backward: twice that, less the first layer's input, and the sums for two biases.
     assert linear["flops"] == 3 * forward - 2 * 256 * 64 * 64 + 256 * 66
     assert rows["AdamW.step"]["lines"] == [{"file": str(script), "line": 10}]
+    memory = report["memory"]
+    assert memory["peak"] == sum(memory["categories"].values()) >= 4 * 2 * 256 * 64
+    assert {h["category"] for h in memory["holders"]} >= {"parameters", "optimizer state"}
+    assert "Memory: peak" in done.stderr
     assert "12 steps" in done.stderr and "AdamW.step" in done.stderr
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     known = json.loads((cache / "rushlight" / "machine.json").read_text())
