@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .finding import WIDTH, Finding
 
-MOST_LINES = 22
+MOST_LINES = 21
 NOT_TRIED = "not tried; rushlight doctor tries it"
 
 _explained: set[tuple] = set()
@@ -15,12 +15,14 @@ def note_text(finding: Finding) -> str:
 
     What does not fit goes from its end: fixes first, then evidence.
     """
-    last = f"  [{finding.id}] at {finding.place}; more: rushlight explain {finding.id}"
+    last = [f"  [{finding.id}] at {finding.place}; more: rushlight explain {finding.id}"]
+    if len(last[0]) > WIDTH:
+        last = [f"  [{finding.id}] at {finding.place}", f"  more: rushlight explain {finding.id}"]
     for fixes in (3, 2, 1):
         body = finding.lines(fixes, NOT_TRIED)
         if len(body) <= MOST_LINES:
             break
-    lines = ["", *body[:MOST_LINES], last]
+    lines = ["", *body[:MOST_LINES], *last]
     return "\n".join(line[:WIDTH].encode("ascii", "replace").decode() for line in lines)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from rushlight import _C
+from rushlight import _C, nn
 
 from .. import changes, graphs, upstream, values
 from ..finding import Edit, Fix, Related
@@ -81,49 +81,115 @@ def _is_loop(at, freed_by) -> bool:
 
 def _carried(raised: Raised, at, entered, made, evidence):
     """The names that the entering expression reads and that a step before assigned."""
-    names = _assigned_later(entered)
-    for node in names:
-        text = entered.source.segment(node)
-        fixes = _detached(raised, entered, node)
-        if not fixes:
+    spots = [spot for spot in _assigned_later(raised, entered) if _detached(raised, spot)]
+    if not spots:
+        return _collected(raised, at, evidence) or _from_caller(raised, at, entered, evidence)
+    first, fixes = spots[0], [fix for spot in spots for fix in _detached(raised, spot)]
+    return raised.finding(
+        "graph-carried-over",
+        f"{first.text} comes from the step before with its graph",
+        (first.file, entered.line if first.statement is entered.statement else first.line),
+        evidence=[
+            *evidence,
+            f"{first.text} is read by {_named(entered)} and carries the old graph",
+        ],
+        related=[Related(at.file, at.line, "the second backward")],
+        fixes=fixes,
+    )
+
+
+def _collected(raised: Raised, at, evidence):
+    """A list that gets one loss more in each turn, and backward of all of them."""
+    receiver = at.node.func.value if isinstance(at.node.func, ast.Attribute) else None
+    if receiver is None:
+        return None
+    for name in [n for n in ast.walk(receiver) if isinstance(n, ast.Name)]:
+        held = at.value(name, None)
+        if not isinstance(held, list) or not all(values.is_tensor(t) for t in held):
             continue
-        related = [Related(at.file, at.line, "the second backward")]
-        return raised.finding(
-            "graph-carried-over",
-            f"{text} comes from the step before with its graph",
-            entered.place,
-            evidence=[*evidence, f"{text} is read by {_named(entered)} and carries the old graph"],
-            related=related,
-            fixes=fixes,
-        )
-    return _from_caller(raised, at, entered, evidence)
+        for loop in at.source.loops_around(at.node):
+            if not any(
+                upstream.called(n) == "append" and ast.unparse(n.func.value) == name.id
+                for n in ast.walk(loop)
+            ):
+                continue
+            text = f"{name.id}[-1]"
+            return raised.finding(
+                "graph-carried-over",
+                f"{name.id} still holds the losses of the steps before",
+                evidence=[*evidence, f"{name.id} holds {len(held)} losses, one more in each turn"],
+                fixes=[Fix(f"{text}.backward()", [at.source.replace((receiver, text))])],
+            )
+    return None
 
 
-def _assigned_later(entered) -> list[ast.expr]:
-    """Names and self's attributes in an expression that are assigned in the loop or class again."""
+def _assigned_later(raised: Raised, entered) -> list[upstream.Spot]:
+    """Where an expression's values were read from a name that the step before assigned.
+
+    A local name is carried by a loop that runs the backward, too; other locals begin anew in each
+    call, and are followed to the attribute of self that they were read from.
+    """
     source, statement = entered.source, entered.statement
-    loops = source.loops_around(statement)
-    owner = source.class_of(statement)
-    function = source.function_of(statement)
+    function, loops = source.function_of(statement), source.loops_around(statement)
+    turns = [loop for loop in loops if _runs_backward(raised, source, loop)]
+    target = getattr(statement, "target", None) if isinstance(statement, ast.AugAssign) else None
+    if isinstance(target, ast.Attribute) or (isinstance(target, ast.Name) and turns):
+        return [upstream.Spot(source, target)]
     found = []
-    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name) and loops:
-        return [statement.target]
-    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Attribute):
-        return [statement.target]
     for node in ast.walk(entered.node):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and loops:
-            later = [s for s in source.assignments(node.id, function) if _is_within(s, loops[-1])]
-            first = [s for s in later if s.lineno < statement.lineno]
-            if later and not first:
-                found.append(node)
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            if owner is not None and node.value.id == "self":
-                statements = source.attribute_assignments(node.attr, owner)
-                if any(not _is_constructor(source, s) for s in statements):
-                    found.append(node)
+        if not isinstance(getattr(node, "ctx", None), ast.Load) or _is_called(node):
+            continue
+        if isinstance(node, ast.Name) and turns:
+            inside = [s for s in source.assignments(node.id, function) if _is_within(s, turns[-1])]
+            if inside and not any(s.lineno < statement.lineno for s in inside):
+                found.append(upstream.Spot(source, node))
+        elif isinstance(node, ast.Name) and function is not None:
+            before = source.last_assignment(
+                node.id, loops[-1].lineno if loops else statement.lineno, function
+            )
+            value = getattr(before, "value", None)
+            for part in ast.walk(value) if value is not None else ():
+                if _is_kept(source, part, before):
+                    found.append(upstream.Spot(source, part))
+        elif _is_kept(source, node, statement):
+            found.append(upstream.Spot(source, node))
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-            found += [node] * any(node.value.id in _subscript_targets(loop) for loop in loops)
-    return [n for n in found if not _is_called(n)]
+            again = any(node.value.id in _subscript_targets(loop) for loop in turns)
+            found += [upstream.Spot(source, node)] * again
+    return [spot for spot in found if _may_have_graph(raised, spot)]
+
+
+def _runs_backward(raised: Raised, source, loop) -> bool:
+    """Whether one of the running frames stands in a loop: each turn then ends in a backward."""
+    return any(
+        f.file == source.file and loop.lineno <= f.line <= loop.end_lineno for f in raised.frames
+    )
+
+
+def _is_kept(source, node: ast.AST, statement: ast.stmt) -> bool:
+    """Whether ``self.NAME`` is read before this step assigns it, and assigned after __init__."""
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+        return False
+    owner = source.class_of(node)
+    if owner is None or node.value.id != "self":
+        return False
+    statements = source.attribute_assignments(node.attr, owner)
+    function = source.function_of(statement)
+    loops = source.loops_around(statement)
+    again = [s for s in statements if not _is_constructor(source, s)]
+    before = [
+        s
+        for s in again
+        if source.function_of(s) is function
+        and s.lineno < statement.lineno
+        and (not loops or _is_within(s, loops[-1]))
+    ]
+    return bool(again) and not before
+
+
+def _may_have_graph(raised: Raised, spot) -> bool:
+    held = _current(raised, spot)
+    return not (values.is_tensor(held) and not held.requires_grad)
 
 
 def _is_called(node: ast.AST) -> bool:
@@ -150,11 +216,11 @@ def _subscript_targets(loop) -> set:
     }
 
 
-def _detached(raised: Raised, entered, node) -> list[Fix]:
+def _detached(raised: Raised, spot) -> list[Fix]:
     """The name detached where it is read; a tuple of tensors (an LSTM's state) item by item."""
-    source = entered.source
+    source, node = spot.source, spot.node
     name = source.segment(node)
-    statement = entered.statement
+    statement = spot.statement
     if isinstance(statement, ast.AugAssign) and node is statement.target:
         alone = _alone(raised, source, statement)
         if alone is not None:
@@ -175,13 +241,13 @@ def _detached(raised: Raised, entered, node) -> list[Fix]:
     plain = f"{name}.detach()"
     each = f"tuple(s.detach() for s in {name})"
     options = [plain, each]
-    held = _current(raised, entered, node)
+    held = _current(raised, spot)
     if isinstance(held, (tuple, list)):
         options = [each]
     elif values.is_tensor(held):
         options = [plain]
     fixes = [Fix(text, [source.replace((node, text))]) for text in options]
-    first = _guarded_first(entered, node)
+    first = _guarded_first(spot, options)
     return [*first, *fixes] if first else fixes
 
 
@@ -205,22 +271,22 @@ def _alone(raised: Raised, source, statement: ast.AugAssign) -> Fix | None:
     return Fix("loss.backward(), and the sum detached", [first, source.replace((receiver, "loss"))])
 
 
-def _guarded_first(entered, node) -> list[Fix]:
+def _guarded_first(spot, options: list[str]) -> list[Fix]:
     """Where the state begins as None, only what is not None can be detached."""
-    source = entered.source
+    source, node = spot.source, spot.node
     name = source.segment(node)
     begins = []
     if isinstance(node, ast.Name):
-        begins = source.assignments(node.id, source.function_of(entered.node))
-    elif source.class_of(entered.node) is not None:
-        begins = source.attribute_assignments(node.attr, source.class_of(entered.node))
+        begins = source.assignments(node.id, source.function_of(node))
+    elif isinstance(node, ast.Attribute) and source.class_of(node) is not None:
+        begins = source.attribute_assignments(node.attr, source.class_of(node))
     if not any(
         isinstance(getattr(s, "value", None), ast.Constant) and s.value.value is None
         for s in begins
     ):
         return []
     fixes = []
-    for text in (f"{name}.detach()", f"tuple(s.detach() for s in {name})"):
+    for text in options:
         whole = f"{name} if {name} is None else {text}"
         parent = getattr(node, "parent", None)
         if not isinstance(parent, (ast.Call, ast.Assign)):
@@ -229,12 +295,31 @@ def _guarded_first(entered, node) -> list[Fix]:
     return fixes
 
 
-def _current(raised: Raised, entered, node):
+def _current(raised: Raised, spot):
+    """What a name is now, in a running frame of its function; an attribute in any of its file."""
+    function = spot.source.function_of(spot.node)
     for at in reversed(raised.frames):
-        if at.file == entered.file:
-            found = at.value(node, None)
+        if at.file != spot.file or at.node is None:
+            continue
+        if isinstance(spot.node, ast.Attribute) or at.source.function_of(at.node) is function:
+            found = at.value(spot.node, None)
             if found is not None:
                 return found
+    return _of_a_live_object(raised, spot)
+
+
+def _of_a_live_object(raised: Raised, spot):
+    """``self.NAME`` of an object of that class that the user's frames hold, alone or in another."""
+    owner = spot.source.class_of(spot.node)
+    if owner is None or not isinstance(spot.node, ast.Attribute):
+        return None
+    for at in raised.frames:
+        for held in [*at.frame.f_locals.values(), *at.frame.f_globals.values()]:
+            inside = list(held.modules()) if isinstance(held, nn.Module) else [held]
+            inside += list(getattr(held, "__dict__", {}).values())
+            for item in inside:
+                if type(item).__name__ == owner.name:
+                    return getattr(item, "__dict__", {}).get(spot.node.attr)
     return None
 
 
@@ -251,18 +336,17 @@ def _from_caller(raised: Raised, at, entered, evidence):
             if not _calls(name, function, entered):
                 continue
             spot = upstream.Spot(source, node)
-            for read in _assigned_later(spot):
-                text = source.segment(read)
+            for read in _assigned_later(raised, spot):
                 return raised.finding(
                     "graph-carried-over",
-                    f"{text} comes from the step before with its graph",
+                    f"{read.text} comes from the step before with its graph",
                     spot.place,
-                    evidence=[*evidence, f"{text} is handed to {_named(spot)}"],
+                    evidence=[*evidence, f"{read.text} is handed to {_named(spot)}"],
                     related=[
                         Related(entered.file, entered.line, "reads the old value"),
                         Related(at.file, at.line, "the second backward"),
                     ],
-                    fixes=_detached(raised, spot, read),
+                    fixes=_detached(raised, read),
                 )
     return None
 
@@ -286,7 +370,8 @@ def _shared(raised: Raised, at, root, entered, freed_by, made, evidence):
     )
     if same_block and first.lineno < second.lineno:
         fixes += _summed(at, first, second)
-    fixes += _retained(freed_by)
+    if not _is_loop(at, freed_by) or not _made_in_turn(at, made):
+        fixes += _retained(freed_by)
     if entered is not None:
         fixes += _cut(raised, entered, made)
     if len(fixes) > 1:
@@ -297,6 +382,13 @@ def _shared(raised: Raised, at, root, entered, freed_by, made, evidence):
     return raised.finding(
         "backward-twice", title, freed_by.place, evidence=evidence, related=related, fixes=fixes
     )
+
+
+def _made_in_turn(at, made) -> bool:
+    """Whether what was freed is made anew in each turn: to retain it would only pile up."""
+    loops = at.source.loops_around(at.node)
+    inside = made is not None and made.file == at.file
+    return inside and any(loop.lineno <= made.line <= loop.end_lineno for loop in loops)
 
 
 def _receiver(statement: ast.stmt):
