@@ -865,3 +865,52 @@ for _ in range(3):
     sum(losses).backward()  # <-
 """,
 )
+MORE["item of several"] = (
+    "more-than-one-value",
+    HEAD
+    + """
+def metric(a, b):
+    return (a - b).abs().item()  # <-
+metric(torch.ones(3), torch.zeros(3))
+""",
+)
+MORE["if of a mask"] = (
+    "more-than-one-value",
+    HEAD
+    + """
+x = torch.arange(3)
+if x > 1:  # <-
+    pass
+""",
+)
+MORE["softmax of whole numbers"] = (
+    "mean-of-whole-numbers",
+    HEAD
+    + """
+counts = torch.tensor([1, 2])
+chances = F.softmax(counts, dim=0)  # <-
+""",
+)
+MORE["one-hot of whole numbers"] = (
+    "target-dtype",
+    HEAD
+    + """
+target = torch.eye(3, dtype=torch.long)  # <-
+nn.CrossEntropyLoss()(torch.randn(3, 3), target)
+""",
+)
+MORE["a module on meta"] = (
+    "meta-values",
+    HEAD
+    + """
+net = nn.Linear(2, 2, device="meta")
+net.to("cpu")  # <-
+""",
+)
+MORE["an image without its channel"] = (
+    "conv-channels",
+    HEAD
+    + """
+nn.BatchNorm2d(1)(torch.randn(4, 5, 5))  # <-
+""",
+)

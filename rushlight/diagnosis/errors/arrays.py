@@ -124,11 +124,15 @@ def objects(raised: Raised):
     )
 
 
-@explains(RuntimeError, r"could not infer output dtype|std and var only support floating point")
+@explains(
+    (RuntimeError, NotImplementedError),
+    r"could not infer output dtype|std and var only support floating point"
+    r"|not implemented for '(?:Long|Int|Bool|Short|Byte|Char)'",
+)
 def mean(raised: Raised):
     """t.mean(), torch.mean(t), std and var of bools and integers."""
     at = raised.innermost
-    known = upstream.tensors(at)
+    known = [k for k in upstream.tensors(at) if not k[1].is_floating_point()]
     if not known:
         return None
     part, tensor = known[0]
@@ -141,7 +145,7 @@ def mean(raised: Raised):
     ]
     return raised.finding(
         "mean-of-whole-numbers",
-        f"{at.text}: {values.dtype_name(tensor.dtype)} has no mean",
+        f"{at.text}: {values.dtype_name(tensor.dtype)} has no {upstream.called(at.node) or 'such'}",
         evidence=evidence,
         fixes=try_calls(raised, [Fix(call, [at.source.replace((part, text))], call=call)]),
     )

@@ -153,7 +153,7 @@ def _is_tested(node: ast.AST) -> bool:
 @explains(
     RuntimeError,
     r"is not on the expected device|Expected all tensors to be on the same device"
-    r"|should be the same( on)? device|Cannot copy out of meta tensor",
+    r"|should be the same( on)? device",
 )
 def left_behind(raised: Raised):
     """The operand that is on another device: a plain attribute, a list's layer, a new tensor."""
@@ -164,6 +164,29 @@ def left_behind(raised: Raised):
     if attribute is not None:
         return attribute
     return _in_plain_list(raised, at) or _made_here(raised, at)
+
+
+@explains(
+    (NotImplementedError, RuntimeError),
+    r"Cannot copy out of meta tensor|cannot be called on meta tensors",
+)
+def no_values(raised: Raised):
+    """module.to(device) of a module on meta, a tensor's values asked there."""
+    at = raised.innermost
+    node = at.node
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    held, fixes = upstream.value(at, node.func.value), []
+    name = at.source.segment(node.func.value)
+    evidence = [f"{name} is {values.describe(held)}"]
+    if isinstance(held, nn.Module) and node.func.attr == "to" and node.args:
+        count = sum(p.device.type == "meta" for p in held.parameters())
+        evidence.append(f"{count} parameters of it are on meta and have no values")
+        text = f"{name}.to_empty(device={at.source.segment(node.args[0])})"
+        fixes.append(Fix(f"{text}: memory, not yet values", [at.source.replace((node, text))]))
+    return raised.finding(
+        "meta-values", f"{name} is on meta: there are no values", evidence=evidence, fixes=fixes
+    )
 
 
 def _reads(at):

@@ -142,7 +142,8 @@ def _other_layout(raised: Raised, at, given, wanted: int) -> list[Fix]:
 
 
 @explains(
-    RuntimeError, r"Expected (\d)D \(unbatched\) or (\d)D \(batched\) input to conv|expected (\d)D"
+    (RuntimeError, ValueError),
+    r"Expected (\d)D \(unbatched\) or (\d)D \(batched\) input to conv|expected (\d)D",
 )
 def rank(raised: Raised):
     """A missing batch or channel dimension before a convolution or a BatchNorm."""

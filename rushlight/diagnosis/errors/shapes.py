@@ -7,7 +7,7 @@ import math
 
 from rushlight import _C, nn
 
-from .. import construction, values
+from .. import construction, upstream, values
 from ..finding import Fix, Related
 from ..registry import explains, kind
 from . import Raised, try_calls
@@ -178,7 +178,7 @@ def _matrices(raised: Raised):
             parts = [node.func.value, *parts]
     else:
         return None
-    known = [(p, at.value(p, None)) for p in parts]
+    known = [(p, upstream.value(at, p)) for p in parts]
     if len(known) != 2 or not all(values.is_tensor(v) for _, v in known):
         return None
     texts = [at.source.segment(p) for p, _ in known]

@@ -149,7 +149,7 @@ def _argument(raised: Raised, at, tensor):
     r"|tensors used as indices must be long|Expected dtype int64 for index"
     r"|expected scalar type Float but found Long|one_hot is only applicable to index tensor"
     r"|Found dtype (Long|Int|Bool|Double) but expected (Float|Double)"
-    r"|result type Float can't be cast to",
+    r"|result type Float can't be cast to|Expected floating point type for target with class",
 )
 def dtype(raised: Raised):
     """Labels and indices that are no int64, found among the loss's or the layer's arguments."""
@@ -162,6 +162,7 @@ def dtype(raised: Raised):
     if target is None and layer and type(layer[0]).__name__ == "Embedding":
         target = upstream.inner(raised.error, "input")
     wants_floats = "Found dtype" in raised.message or "Float but found Long" in raised.message
+    wants_floats = wants_floats or "floating point type for target" in raised.message
     if target is None:
         known = [
             v
