@@ -40,7 +40,7 @@ _MOST_EVENTS = 1_000_000
 def _profile(options) -> int:
     from rushlight.autograd.profiler import profile
     from rushlight.optim.optimizer import register_optimizer_step_post_hook
-    from rushlight.profiler import calibration, verdict
+    from rushlight.profiler import calibration, verdict, verdict_text
 
     program = run.prepared(options.target, options.args, options.module)
     machine = calibration.machine(options.calibrate)
@@ -78,7 +78,7 @@ def _profile(options) -> int:
         print("-- profile: no op ran", file=sys.stderr)
         return status
     memory = verdict.memory_report(recording)
-    text = verdict.as_text(found, len(found.rows) if options.all else 5, memory)
+    text = verdict_text.as_text(found, len(found.rows) if options.all else 5, memory)
     print(text, file=sys.stderr)
     with open(options.report, "w", encoding="utf-8") as file:
         json.dump(found.as_dict() | {"memory": memory}, file, indent=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 from collections import namedtuple
 
 from rushlight import _C
@@ -154,18 +155,14 @@ def _parameters(record: dict) -> list[str]:
         inside = record["signature"].partition("(")[2].rpartition(" -> ")[0].rstrip(")")
         found = []
         for text in inside.split(", "):
-            kind = text.split(" ")[0].partition("(")[0]
             if text == "*":
                 continue
-            found.append(
-                "optional"
-                if kind.startswith("Tensor") and text.split(" ")[0].endswith("?")
-                else "list"
-                if text.startswith("Tensor") and "[]" in text.split(" ")[0]
-                else "tensor"
-                if kind == "Tensor"
-                else "other"
-            )
+            word = text.split(" ")[0]
+            if not word.startswith("Tensor"):
+                found.append("other")
+            else:
+                last = "list" if "[]" in word else "optional" if word.endswith("?") else "tensor"
+                found.append(last)
         _parameter_kinds[record["name"]] = found
     return found
 
@@ -175,77 +172,106 @@ def stack_line(place) -> str:
     return f"{place[0]}({place[2]}): {place[1]}"
 
 
-def function_events(
-    recording: Recording, *, shapes=False, memory=False, stacks=False, flops=False, modules=False
-) -> EventList:
-    """The events of a recording in order of their beginning; modules among them if asked for."""
-    out = EventList(profile_memory=memory, with_flops=flops)
-    names = ModuleNames()
-    made: list[FunctionEvent | None] = []  # of each raw event: what later ones lie inside
-    by_sequence: dict[int, FunctionEvent] = {}
-    module_of: list = []
+def function_events(recording: Recording, **wanted) -> EventList:
+    """The events of a recording in order of their beginning.
 
-    def add(raw: Raw, name: str, scope: int) -> FunctionEvent:
-        event = FunctionEvent(
-            len(out) + 1, name, raw.thread + 1, raw.begin / 1000, max(raw.begin, raw.end) / 1000
-        )
+    wanted: ``shapes``, ``memory``, ``stacks``, ``flops``, ``modules``, each False unless given.
+    """
+    # Nothing made here is garbage; the collector would walk all of it again and again.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return _Builder(recording, **wanted).build()
+    finally:
+        if collects:
+            gc.enable()
+
+
+class _Builder:
+    """Makes function events of raw ones, each inside of what it ran in."""
+
+    def __init__(
+        self, recording, shapes=False, memory=False, stacks=False, flops=False, modules=False
+    ):
+        self.recording = recording
+        self.shapes, self.memory, self.stacks = shapes, memory, stacks
+        self.flops, self.modules = flops, modules
+        self.out = EventList(profile_memory=memory, with_flops=flops)
+        self.names = ModuleNames()
+        self.by_sequence: dict[int, FunctionEvent] = {}
+
+    def build(self) -> EventList:
+        made: list[FunctionEvent | None] = []  # of each raw event: what later ones lie inside
+        module_of: list = []
+        for raw in self.recording.events:
+            outer = made[raw.parent] if raw.parent >= 0 else None
+            module = module_of[raw.parent] if raw.parent >= 0 else None
+            if raw.kind == MODULE:
+                module = raw.module
+            event = outer
+            if raw.kind != MODULE or self.modules:
+                event = self.event(raw, outer)
+                event.module = event.module or module
+                if self.stacks and event.place is not None:
+                    event.stack = _stack(event)
+            made.append(event)
+            module_of.append(module)
+        if self.memory:
+            _add_loose_memory(self.recording, self.out)
+        return self.out
+
+    def add(self, raw: Raw, name: str, outer, scope: int = 0) -> FunctionEvent:
+        begin, end = raw.begin / 1000, max(raw.begin, raw.end) / 1000
+        event = FunctionEvent(len(self.out) + 1, name, raw.thread + 1, begin, end)
         event.scope = scope
         event.kind = raw.kind
         event.failed = raw.failed
         event.sequence_nr = raw.sequence
         event.cpu_memory_usage = raw.allocated + raw.released
-        event.place = recording.place(raw.origin)
-        out.append(event)
-        return event
-
-    for raw in recording.events:
-        outer = made[raw.parent] if raw.parent >= 0 else None
-        inner_module = module_of[raw.parent] if raw.parent >= 0 else None
-        if raw.kind == MODULE:
-            inner_module = raw.module
-            if not modules:
-                made.append(outer)
-                module_of.append(inner_module)
-                continue
-            event = add(raw, names(raw.module), 0)
-        elif raw.kind == NODE:
-            name = node_name(raw.name)
-            around = add(raw, f"autograd::engine::evaluate_function: {name}", 0)
-            if outer is not None:
-                outer.append_cpu_child(around)
-            event = add(raw, name, 1)
-            outer = around
-            forward = by_sequence.get(raw.sequence)
-            if forward is not None:
-                around.fwd_thread = event.fwd_thread = forward.thread
-                around.module = event.module = forward.module
-        elif raw.kind == RANGE:
-            event = add(raw, raw.name, _SCOPES[RANGE])
-            if raw.name.startswith("ProfilerStep#"):
-                event.name = "ProfilerStep*"
-            event.is_user_annotation = True
-        else:
-            name = op_name(raw.name, recording.in_place(raw))
-            if name == "aten::_to_copy" and (outer is None or outer.name != "aten::to"):
-                name = "aten::to"  # the one op that a conversion is here
-            event = add(raw, name, 0)
-            event.overload_name = raw.name.partition(".")[2]
-            event.flops = raw.flops or (_element_flops(recording, raw) if flops else 0)
-            if shapes:
-                event.input_shapes = shapes_of(recording, raw)
-            event.bytes = recording.least_bytes(raw) if raw.inputs or raw.results else raw.moved
-            if raw.sequence >= 0:
-                by_sequence.setdefault(raw.sequence, event)
-        event.module = event.module or inner_module
+        event.place = self.recording.place(raw.origin)
         if outer is not None:
             outer.append_cpu_child(event)
-        if stacks and event.place is not None:
-            event.stack = _stack(event)
-        made.append(event)
-        module_of.append(inner_module)
-    if memory:
-        _add_loose_memory(recording, out)
-    return out
+        self.out.append(event)
+        return event
+
+    def event(self, raw: Raw, outer) -> FunctionEvent:
+        if raw.kind == OP:
+            return self.op(raw, outer)
+        if raw.kind == NODE:
+            return self.node(raw, outer)
+        if raw.kind == MODULE:
+            return self.add(raw, self.names(raw.module), outer)
+        event = self.add(raw, raw.name, outer, _SCOPES[RANGE])
+        if raw.name.startswith("ProfilerStep#"):
+            event.name = "ProfilerStep*"
+        event.is_user_annotation = True
+        return event
+
+    def op(self, raw: Raw, outer) -> FunctionEvent:
+        recording = self.recording
+        name = op_name(raw.name, recording.in_place(raw))
+        if name == "aten::_to_copy" and (outer is None or outer.name != "aten::to"):
+            name = "aten::to"  # the one op that a conversion is here
+        event = self.add(raw, name, outer)
+        event.overload_name = raw.name.partition(".")[2]
+        event.flops = raw.flops or (_element_flops(recording, raw) if self.flops else 0)
+        if self.shapes:
+            event.input_shapes = shapes_of(recording, raw)
+        event.bytes = recording.least_bytes(raw) if raw.inputs or raw.results else raw.moved
+        if raw.sequence >= 0:
+            self.by_sequence.setdefault(raw.sequence, event)
+        return event
+
+    def node(self, raw: Raw, outer) -> FunctionEvent:
+        """The node's run, inside of the engine's turn for it; both know their forward op."""
+        name = node_name(raw.name)
+        around = self.add(raw, f"autograd::engine::evaluate_function: {name}", outer)
+        event = self.add(raw, name, around, _SCOPES[NODE])
+        forward = self.by_sequence.get(raw.sequence)
+        if forward is not None:
+            around.fwd_thread = event.fwd_thread = forward.thread
+            around.module = event.module = forward.module
+        return event
 
 
 def _stack(event: FunctionEvent) -> list[str]:
@@ -269,12 +295,3 @@ def _add_loose_memory(recording: Recording, out: EventList) -> None:
             loose.cpu_memory_usage = count
             out.append(loose)
     out.sort(key=lambda e: e.time_range.start)
-
-
-def launches(events: EventList) -> dict[int, FunctionEvent]:
-    """Of each sequence number, the forward op whose node bears it."""
-    found = {}
-    for event in events:
-        if event.kind == OP and event.sequence_nr >= 0:
-            found.setdefault(event.sequence_nr, event)
-    return found

@@ -91,70 +91,77 @@ def build(
     """The table of a list of events; widest: of names, shapes and source lines."""
     if len(events) == 0:
         return ""
-    most_name, most_shapes, most_source = widest
     rows = _sorted(events, sort_by)
-    has_shapes = any(e.input_shapes is not None and len(e.input_shapes) > 0 for e in rows)
-    stacks = [s for e in rows if e.stack for s in e.stack]
     columns = _Columns()
-    columns.add("Name", _width([e.key for e in rows], most_name))
-    for title in ("Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg"):
-        columns.add(title)
-    if profile_memory:
-        columns.add("CPU Mem")
-        columns.add("Self CPU Mem")
-    columns.add("# of Calls")
-    if has_shapes:
-        columns.add("Input Shapes", _width([str(e.input_shapes) for e in rows], most_shapes))
-    if stacks:
-        columns.add("Source Location", _width(stacks, most_source))
-    scale = _flops_scale(rows) if with_flops else None
-    if scale:
-        columns.add(f"Total {scale[1]}")
-    total = sum(e.self_cpu_time_total for e in rows)
-
+    view = _View(columns, rows, widest, profile_memory, with_flops, time_unit)
     out = []
     if header is not None:
         out += ["=" * columns.total, header]
     if top_level_events_only:
         out += ["=" * columns.total, "This report only display top-level ops statistics"]
+        rows = [e for e in rows if e.cpu_parent is None]
     out += [columns.rule(), columns.line(columns.titles), columns.rule()]
-    shown = 0
-    for event in rows:
-        if shown == row_limit:
-            break
-        if top_level_events_only and event.cpu_parent is not None:
-            continue
-        shown += 1
-        cells = [
-            _cut(event.key, most_name),
-            format_share(event.self_cpu_time_total, total),
-            format_time(event.self_cpu_time_total, time_unit),
-            format_share(event.cpu_time_total, total) if not event.is_async else "0.00%",
-            format_time(event.cpu_time_total, time_unit),
-            format_time(event.cpu_time, time_unit),
-        ]
-        if profile_memory:
-            cells += [
-                format_memory(event.cpu_memory_usage),
-                format_memory(event.self_cpu_memory_usage),
-            ]
-        cells.append(str(event.count))
-        if has_shapes:
-            cells.append(str(event.input_shapes)[: columns.widths[len(cells)]])
-        first, *others = event.stack or [""]
-        at = len(cells)
-        if stacks:
-            cells.append(_source(first, columns.widths[at]))
-        if scale:
-            cells.append("--" if event.flops <= 0 else f"{event.flops * scale[0]:8.3f}")
-        out.append(columns.line(cells))
-        if stacks:
-            empty = [""] * len(cells)
-            for line in [*others, ""]:
-                empty[at] = _source(line, columns.widths[at])
-                out.append(columns.line(empty))
-    out += [columns.rule(), f"Self CPU time total: {format_time(total, time_unit)}", ""]
+    for event in rows[: row_limit if row_limit >= 0 else None]:
+        out += view.lines(event)
+    out += [columns.rule(), f"Self CPU time total: {format_time(view.total, time_unit)}", ""]
     return "\n".join(out)
+
+
+class _View:
+    """Which columns a table has, and the cells of an event."""
+
+    def __init__(self, columns, rows, widest, profile_memory, with_flops, time_unit):
+        self.columns, self.unit, self.profile_memory = columns, time_unit, profile_memory
+        self.most_name, most_shapes, most_source = widest
+        self.total = sum(e.self_cpu_time_total for e in rows)
+        self.has_shapes = any(e.input_shapes is not None and len(e.input_shapes) > 0 for e in rows)
+        stacks = [s for e in rows if e.stack for s in e.stack]
+        self.has_stacks = bool(stacks)
+        self.scale = _flops_scale(rows) if with_flops else None
+        columns.add("Name", _width([e.key for e in rows], self.most_name))
+        for title in ("Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg"):
+            columns.add(title)
+        if profile_memory:
+            columns.add("CPU Mem")
+            columns.add("Self CPU Mem")
+        columns.add("# of Calls")
+        if self.has_shapes:
+            shapes = [str(e.input_shapes) for e in rows]
+            columns.add("Input Shapes", _width(shapes, most_shapes))
+        if stacks:
+            columns.add("Source Location", _width(stacks, most_source))
+        if self.scale:
+            columns.add(f"Total {self.scale[1]}")
+
+    def lines(self, event) -> list[str]:
+        """The lines of an event: one, and one more for each further line of its stack."""
+        cells = [
+            _cut(event.key, self.most_name),
+            format_share(event.self_cpu_time_total, self.total),
+            format_time(event.self_cpu_time_total, self.unit),
+            format_share(event.cpu_time_total, self.total) if not event.is_async else "0.00%",
+            format_time(event.cpu_time_total, self.unit),
+            format_time(event.cpu_time, self.unit),
+        ]
+        if self.profile_memory:
+            cells.append(format_memory(event.cpu_memory_usage))
+            cells.append(format_memory(event.self_cpu_memory_usage))
+        cells.append(str(event.count))
+        if self.has_shapes:
+            cells.append(str(event.input_shapes)[: self.columns.widths[len(cells)]])
+        at = len(cells)
+        first, *others = event.stack or [""]
+        if self.has_stacks:
+            cells.append(_source(first, self.columns.widths[at]))
+        if self.scale:
+            cells.append("--" if event.flops <= 0 else f"{event.flops * self.scale[0]:8.3f}")
+        out = [self.columns.line(cells)]
+        if self.has_stacks:
+            for line in [*others, ""]:
+                more = [""] * len(cells)
+                more[at] = _source(line, self.columns.widths[at])
+                out.append(self.columns.line(more))
+        return out
 
 
 def _source(line: str, width: int) -> str:

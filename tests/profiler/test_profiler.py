@@ -68,6 +68,16 @@ def test_shapes_flops_and_sequence_numbers(trained):
     assert node.place == relu.place, "a node stands at the line of its forward op"
 
 
+def test_shapes_of_lists_and_of_tensors_left_out():
+    x = torch.ones(3)
+    with profile(record_shapes=True) as p:
+        torch.stack([x, x])
+        nn.functional.cross_entropy(torch.ones(2, 5), torch.tensor([1, 2]))
+    shapes = {e.name: e.input_shapes for e in p.events()}
+    assert shapes["aten::stack"] == [[[3], [3]], []]
+    assert shapes["aten::cross_entropy_loss"] == [[2, 5], [2], [], [], [], []]
+
+
 def test_memory_is_what_stays(trained):
     events = trained.events()
     relu = next(e for e in events if e.name == "aten::relu")

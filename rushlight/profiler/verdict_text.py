@@ -1,0 +1,105 @@
+"""The verdict in lines of 80 columns."""
+
+from __future__ import annotations
+
+import statistics
+import textwrap
+from pathlib import Path
+
+from .rows import OVERHEAD, Row
+
+
+def _lines(row: Row, width: int = 9) -> str:
+    numbers = sorted({n for _, n in row.lines}, key=lambda n: n)
+    if len({f for f, _ in row.lines}) > 1:
+        file, line = row.place
+        return f"{Path(file).name}:{line}"[-width:]
+    text = ""
+    for at, n in enumerate(numbers):
+        more = f" {n}" if text else str(n)
+        if len(text) + len(more) > width - (2 if at + 1 < len(numbers) else 0):
+            return text + " +"
+        text += more
+    return text
+
+
+def _milliseconds(seconds: float) -> str:
+    value = seconds * 1e3
+    return f"{value:.1f}" if value >= 1 else f"{value:.3f}"
+
+
+def _memory_lines(memory: dict) -> list[str]:
+    if not memory["holders"]:
+        return []
+    parts = sorted(memory["categories"].items(), key=lambda p: -p[1])[:3]
+    text = ", ".join(f"{count / 2**20:.1f} {name}" for name, count in parts)
+    first = memory["holders"][0]
+    where = f"{Path(first['file']).name}:{first['line']}" if first["file"] else "no line"
+    if first["module"]:
+        where += f" in {first['module']}"
+    return _wrapped(
+        f"Memory: peak {memory['peak'] / 2**20:.1f} MiB ({text}); most of it, "
+        f"{first['bytes'] / 2**20:.1f} MiB, from {where}"
+    )
+
+
+def _head(v) -> list[str]:
+    count = v.machine.threads
+    threads = f"{count} thread{'s' if count > 1 else ''} "
+    if v.unit == "step":
+        times = sorted(v.step_times)
+        low, high = times[len(times) // 20], times[-1 - len(times) // 20]
+        text = (
+            f"{v.all_steps} steps, {_milliseconds(statistics.median(times))} ms each "
+            f"(median of {v.steps}; {_milliseconds(low)} to {_milliseconds(high)})"
+        )
+    else:
+        text = f"{_milliseconds(v.span)} ms from the first op to the last"
+    return [
+        f"-- profile: {text}, {threads}".ljust(78, "-"),
+        f" {'ms/' + v.unit:>7} {'%':>2}  {'what':<19} {'lines':<9} {'bound by':<9} of the limit",
+    ]
+
+
+def _row(r: Row, v) -> str:
+    limit = f"{100 * r.limit / r.seconds:3.0f} %  {r.rate}" if r.rate else ""
+    if r.bound == OVERHEAD:
+        limit = r.rate
+    return (
+        f" {_milliseconds(r.seconds / v.steps):>7} {100 * r.seconds / v.span:2.0f}  "
+        f"{r.title[:19]:<19} {_lines(r):<9} {r.bound:<9} {limit}"
+    ).rstrip()
+
+
+def _advice(number: int, f) -> list[str]:
+    where = f"{Path(f.place[0]).name}:{f.place[1]}" if f.place else ""
+    if f.module:
+        where += f" in {f.module}"
+    head = "Try: " if number == 1 else "     "
+    gain = f"at most {_milliseconds(f.gain)} ms to gain, not measured"
+    return [
+        *_wrapped(f"{head}{number}. {where}  {f.what}".rstrip()),
+        *_wrapped(f"        {f.advice}: {gain}"),
+    ]
+
+
+def as_text(v, most_rows: int = 5, memory: dict | None = None) -> str:
+    """A verdict as text, with the peak of memory if it is given."""
+    out = _head(v)
+    out += [_row(r, v) for r in v.rows[:most_rows]]
+    rest = sum(r.seconds for r in v.rows[most_rows:])
+    if rest:
+        share = 100 * rest / v.span
+        out.append(f" {_milliseconds(rest / v.steps):>7} {share:2.0f}  the rest (--all)")
+    for number, finding in enumerate(v.findings, 1):
+        out += _advice(number, finding)
+    if memory:
+        out += _memory_lines(memory)
+    out.append(f"Limits of this machine measured on {v.machine.date}.")
+    return "\n".join(out)
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(
+        text, 80, subsequent_indent=" " * 8, drop_whitespace=True, break_on_hyphens=False
+    ) or [text]
