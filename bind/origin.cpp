@@ -185,6 +185,14 @@ PyObject* asked_again(PyObject*, PyObject* o) {
   });
 }
 
+PyObject* saved_bytes(PyObject*, PyObject* o) {
+  return guarded([&] {
+    check(is_node(o), ErrorKind::Type, "_saved_bytes(): expected a graph node, not ",
+          Py_TYPE(o)->tp_name);
+    return PyLong_FromLongLong(node_of(o)->saved_bytes());
+  });
+}
+
 PyObject* place(PyObject*, PyObject* o) {
   const unsigned long long at = PyLong_AsUnsignedLongLong(o);
   return PyErr_Occurred() ? nullptr : origin_place(at);
@@ -219,6 +227,8 @@ PyMethodDef functions[] = {
      "_last_writer(tensor): where its storage was last changed in place, or None."},
     {"_freed_by", freed_by, METH_O,
      "_freed_by(node): the backward call that freed what the node had saved, or None."},
+    {"_saved_bytes", saved_bytes, METH_O,
+     "_saved_bytes(node): the bytes of tensors that it keeps for backward now."},
     {}};
 
 }  // namespace

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import os
+import time
+import traceback
 from collections import defaultdict
 
 from rushlight import _C
@@ -24,11 +28,23 @@ class Watch:
     loader(loader), batch(loader, batch)       when an iteration begins; before a batch is handed on
     mode(module, training)           before ``train()`` and ``eval()``
     load_state_dict(module, state, strict)   before; state_dict(module, state) after
+    op(Op)                           after each op (``calls.Op``), or a part of them where
+                                     watching all would take too long
+    scheduler(scheduler)             after it is made
+    module_zero_grad(module)         before
+    clip(parameters)                 before gradients are clipped, ``parameters`` a list
+    scaled(scaler), unscale(scaler, optimizer), scaler_step(scaler, optimizer)   before
+    container(module)                after a ModuleList or Sequential is made
+    apply(function, args, result)    after a custom autograd.Function ran
+    saved(object)                    before ``torch.save``
+    seeded(seed)                     before the global random state is set
+    waited(loader, seconds, computed)     how long a batch took, and what followed the one before
     """
 
     def __init__(self):
         self._listeners = defaultdict(list)
         self._undo = []
+        self.calls = None
 
     def on(self, event: str, listener) -> None:
         """Calls ``listener`` at an event; nothing is patched for events that nobody hears."""
@@ -39,9 +55,15 @@ class Watch:
         for listener in self._listeners.get(event, ()):
             try:
                 listener(*details)
-            except Exception:
+            except Exception as error:
+                self.failed(error)
                 self._listeners[event].remove(listener)
                 break
+
+    def failed(self, error) -> None:
+        """A listener failed: told only where somebody works on the doctor itself."""
+        if os.environ.get("RUSHLIGHT_DOCTOR_DEBUG"):
+            traceback.print_exception(error)
 
     def start(self) -> None:
         """Puts itself in the way of the calls that somebody listens to."""
@@ -62,10 +84,16 @@ class Watch:
                 (optimizer.register_optimizer_step_post_hook, "stepped"),
             ):
                 self._undo.append(register(self._telling_of_step(event)).remove)
-        for event, place in _PLACES.items():
-            if event in heard:
-                owner, name, wrapper = place()
-                self._wrap(owner, name, wrapper)
+        for event, places in _places().items():
+            if event in heard or (event == "loader" and {"batch", "waited"} & heard.keys()):
+                for owner, name, wrapper in places:
+                    self._wrap(owner, name, wrapper)
+        if "op" in heard:
+            from .calls import Calls
+
+            self.calls = Calls(self)
+            self.calls.push()
+            self._undo.append(self.calls.pop)
 
     def stop(self) -> None:
         """Takes itself out of the way."""
@@ -73,7 +101,12 @@ class Watch:
             self._undo.pop()()
 
     def _telling_of_step(self, event: str):
-        return lambda optimizer, args, kwargs: self.tell(event, optimizer)
+        def told(optimizer, args, kwargs):
+            self.tell(event, optimizer)
+            if event == "stepped" and self.calls is not None:
+                self.calls.rest()
+
+        return told
 
     def _wrap(self, owner, name: str, wrapper) -> None:
         original = owner.__dict__[name]
@@ -111,41 +144,77 @@ def _before(event: str):
     return wrapper
 
 
+def _around(event: str, details, first: bool = True):
+    """A wrapper that tells ``event`` with what ``details`` makes of the arguments (and result)."""
+
+    def wrapper(watch, original):
+        bare = original.__func__ if isinstance(original, (staticmethod, classmethod)) else original
+
+        @functools.wraps(bare)
+        def called(*args, **kwargs):
+            if first:
+                watch.tell(event, *details(args, kwargs, None))
+                return bare(*args, **kwargs)
+            result = bare(*args, **kwargs)
+            watch.tell(event, *details(args, kwargs, result))
+            return result
+
+        return type(original)(called) if bare is not original else called
+
+    return wrapper
+
+
+def _clip(watch, original):
+    @functools.wraps(original)
+    def clip(parameters, *args, **kwargs):
+        kept = [parameters] if hasattr(parameters, "grad") else list(parameters)
+        watch.tell("clip", kept)
+        return original(kept, *args, **kwargs)
+
+    return clip
+
+
 def _places():
-    def tensor():
-        import rushlight
+    import rushlight as torch
+    from rushlight import amp, autograd, nn, random
+    from rushlight.optim import Optimizer, lr_scheduler
+    from rushlight.utils.data import DataLoader
 
-        return rushlight.Tensor
-
-    def optimizer():
-        from rushlight.optim import Optimizer
-
-        return Optimizer
-
-    def module():
-        from rushlight.nn import Module
-
-        return Module
-
-    def loader():
-        from rushlight.utils.data import DataLoader
-
-        return DataLoader
-
-    def scheduler():
-        from rushlight.optim.lr_scheduler import LRScheduler
-
-        return LRScheduler
-
+    LRScheduler = lr_scheduler.LRScheduler
+    first = lambda args, kwargs, result: (args[0],)  # noqa: E731
+    two = lambda args, kwargs, result: args[:2]  # noqa: E731
+    plateau = lr_scheduler.ReduceLROnPlateau
+    schedulers = [LRScheduler] + ([plateau] if "step" in vars(plateau) else [])
+    makers = [k for k in (LRScheduler, plateau) if "__init__" in vars(k)]
+    clips = [
+        (room, name, _clip)
+        for room in (nn.utils, nn.utils.clip_grad)
+        for name in ("clip_grad_norm_", "clip_grad_value_")
+    ]
+    scaler = next(k for k in amp.GradScaler.__mro__ if "unscale_" in vars(k))
     return {
-        "backward": lambda: (tensor(), "backward", _backward),
-        "zero_grad": lambda: (optimizer(), "zero_grad", _before("zero_grad")),
-        "optimizer": lambda: (optimizer(), "__init__", _after_init),
-        "scheduler_step": lambda: (scheduler(), "step", _before("scheduler_step")),
-        "mode": lambda: (module(), "train", _mode),
-        "load_state_dict": lambda: (module(), "load_state_dict", _loading),
-        "state_dict": lambda: (module(), "state_dict", _state),
-        "loader": lambda: (loader(), "__iter__", _iteration),
+        "backward": [(torch.Tensor, "backward", _backward)],
+        "zero_grad": [(Optimizer, "zero_grad", _before("zero_grad"))],
+        "optimizer": [(Optimizer, "__init__", _after_init)],
+        "scheduler_step": [(k, "step", _before("scheduler_step")) for k in schedulers],
+        "scheduler": [(k, "__init__", _around("scheduler", first, False)) for k in makers],
+        "mode": [(nn.Module, "train", _mode)],
+        "load_state_dict": [(nn.Module, "load_state_dict", _loading)],
+        "state_dict": [(nn.Module, "state_dict", _state)],
+        "loader": [(DataLoader, "__iter__", _iteration)],
+        "module_zero_grad": [(nn.Module, "zero_grad", _before("module_zero_grad"))],
+        "clip": clips,
+        "scaled": [(scaler, "scale", _around("scaled", first))],
+        "unscale": [(scaler, "unscale_", _around("unscale", two))],
+        "scaler_step": [(scaler, "step", _around("scaler_step", two))],
+        "container": [
+            (k, "__init__", _around("container", first, False))
+            for k in (nn.ModuleList, nn.Sequential)
+        ],
+        "saved": [(torch, "save", _around("saved", first))],
+        "seeded": [
+            (room, "manual_seed", _around("seeded", first)) for room in (torch, random)
+        ],
     }
 
 
@@ -185,11 +254,22 @@ def _state(watch, original):
 def _iteration(watch, original):
     def __iter__(self):
         watch.tell("loader", self)
-        for batch in original(self):
-            watch.tell("batch", self, batch)
-            yield batch
+        return _batches(watch, self, original(self))
 
     return __iter__
 
 
-_PLACES = _places()
+def _batches(watch, loader, batches):
+    computed = 0.0
+    while True:
+        asked = time.perf_counter()
+        try:
+            batch = next(batches)
+        except StopIteration:
+            return
+        given = time.perf_counter()
+        watch.tell("waited", loader, given - asked, computed)
+        watch.tell("batch", loader, batch)
+        begun = time.perf_counter()
+        yield batch
+        computed = time.perf_counter() - begun

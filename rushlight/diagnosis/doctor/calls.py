@@ -1,0 +1,207 @@
+"""What a program computes, op by op: each call with its place, and what its operands came from."""
+
+from __future__ import annotations
+
+import sys
+import time
+import weakref
+from functools import cached_property, lru_cache
+
+from rushlight.overrides import TorchFunctionMode
+
+from .. import frames
+from ..source import Source
+
+# Ops that hand values on in another form: what a tensor "is" stays what it was before them.
+PASSING = frozenset(
+    "view reshape flatten squeeze unsqueeze transpose t permute contiguous clone __getitem__ to "
+    "float double half bfloat16 detach expand view_as reshape_as movedim swapaxes alias".split()
+)
+
+
+class Site:
+    """One call's place in the user's program; equal places are one object."""
+
+    def __init__(self, code, instruction: int):
+        self.code, self.instruction = code, instruction
+        self.file, self.function = code.co_filename, code.co_name
+        self.count = 0
+
+    @cached_property
+    def position(self) -> tuple:
+        """(line, end line, column, end column)."""
+        positions = list(self.code.co_positions())
+        at = positions[self.instruction // 2]
+        return at if None not in at else (at[0] or self.code.co_firstlineno,) * 2 + (0, 0)
+
+    @property
+    def line(self) -> int:
+        return self.position[0]
+
+    @cached_property
+    def source(self) -> Source | None:
+        return Source.of(self.file)
+
+    @cached_property
+    def node(self):
+        """The syntax tree's node of the call, or None."""
+        return self.source.node_at(*self.position) if self.source else None
+
+    @property
+    def statement(self):
+        if self.source is None:
+            return None
+        if self.node is None:
+            return self.source.statement(self.line)
+        return self.source.statement_of(self.node)
+
+
+_sites: dict[tuple, Site] = {}
+_is_user = lru_cache(maxsize=4096)(frames.is_user_code)
+
+
+def frame_here(depth: int = 1):
+    """The innermost frame of the user's, or None."""
+    frame = sys._getframe(depth)
+    while frame is not None and not _is_user(frame.f_code):
+        frame = frame.f_back
+    return frame
+
+
+def site_of(frame) -> Site | None:
+    """The place where a frame is now."""
+    if frame is None:
+        return None
+    key = (frame.f_code, frame.f_lasti)
+    site = _sites.get(key)
+    if site is None:
+        site = _sites[key] = Site(frame.f_code, frame.f_lasti)
+    return site
+
+
+def here() -> Site | None:
+    """The user's place that runs now."""
+    return site_of(frame_here(2))
+
+
+def running_module(depth: int = 1):
+    """The module whose forward runs now within the package (an nn.Softmax, say), or None."""
+    frame = sys._getframe(depth)
+    while frame is not None and not _is_user(frame.f_code):
+        if frame.f_code.co_name == "forward" and "self" in frame.f_locals:
+            return frame.f_locals["self"]
+        frame = frame.f_back
+    return None
+
+
+class Made:
+    """How a tensor came to be: the op, its site, its module, and what that got its values from."""
+
+    __slots__ = ("module", "name", "other", "passed", "site", "source")
+
+    def __init__(self, name, site, source=None, module=None):
+        self.name, self.site, self.source, self.module = name, site, source, module
+        self.passed, self.other = (), None
+
+    @property
+    def root(self) -> Made:
+        """The op behind changes of form."""
+        return self.source if self.name in PASSING and self.source is not None else self
+
+
+class Calls(TorchFunctionMode):
+    """Tells ``watch`` of each op: ("op", Op). Sees less where it would cost too much time."""
+
+    def __init__(self, watch):
+        super().__init__()
+        self._watch = watch
+        self._made: dict[int, tuple] = {}
+        self._spent, self._began = 0.0, time.perf_counter()
+        self.inside = False
+        self.on = False
+        self.seen = 0
+
+    def push(self) -> None:
+        if not self.on:
+            self.__enter__()
+            self.on = True
+
+    def pop(self) -> None:
+        if self.on:
+            self.on = False
+            self.__exit__(None, None, None)
+
+    def rest(self) -> None:
+        """Between steps: stops listening while more than an eighth of the time went into it."""
+        passed = time.perf_counter() - self._began
+        if passed < 0.5:
+            return
+        if self._spent > passed / 8:
+            self.pop()
+        else:
+            self.push()
+
+    def made(self, tensor) -> Made | None:
+        """What is known of a tensor's making."""
+        found = self._made.get(id(tensor))
+        return found[1] if found is not None and found[0]() is tensor else None
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if self.inside:
+            return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        began = time.perf_counter()
+        self.inside = True
+        try:
+            self._see(func, args, kwargs, result)
+        except Exception as error:
+            self._watch.failed(error)
+        finally:
+            self.inside = False
+            self._spent += time.perf_counter() - began + 2e-6
+        return result
+
+    def _see(self, func, args, kwargs, result) -> None:
+        name = getattr(func, "__name__", "")
+        frame = frame_here(3)
+        if frame is None:
+            return
+        site = site_of(frame)
+        site.count += 1
+        self.seen += 1
+        source = None
+        if args:
+            source = self.made(args[0])
+        op = Op(name, args, kwargs, result, site, frame, self, source)
+        self._watch.tell("op", op)
+        made = Made(name, site, source.root if source is not None and name in PASSING else None)
+        made.module = op.known_module
+        made.passed = op.facts
+        for r in result if isinstance(result, (tuple, list)) else (result,):
+            if hasattr(r, "grad_fn"):
+                self._made[id(r)] = (weakref.ref(r), made)
+        if len(self._made) > 4000:
+            self._made = {k: v for k, v in self._made.items() if v[0]() is not None}
+
+
+class Op:
+    """One op that ran: its name, arguments, result, place and what its first operand came from."""
+
+    __slots__ = ("args", "calls", "facts", "frame", "known_module", "kwargs", "name", "result",
+                 "site", "source")
+
+    def __init__(self, name, args, kwargs, result, site, frame, calls, source):
+        self.name, self.args, self.kwargs, self.result = name, args, kwargs, result
+        self.site, self.frame, self.calls, self.source = site, frame, calls, source
+        self.known_module, self.facts = None, ()
+
+    @property
+    def module(self):
+        """The package's module that called the op, if one did."""
+        if self.known_module is None:
+            self.known_module = running_module(2)
+        return self.known_module
+
+    def argument(self, position: int, name: str, default=None):
+        return self.args[position] if len(self.args) > position else self.kwargs.get(name, default)

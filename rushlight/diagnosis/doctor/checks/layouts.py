@@ -1,0 +1,171 @@
+"""Shapes and copies: reshape where axes were to be swapped, a table grown by cat in a loop."""
+
+from __future__ import annotations
+
+import ast
+
+from ...finding import Edit, Fix
+from ...registry import Check, check, kind
+from .. import places
+from ..places import found
+
+kind(
+    "reshape-scrambles",
+    "reshape regroups elements where axes were to be swapped",
+    """
+view and reshape keep the order of the elements in memory and only draw the borders anew. Asking
+for the same sizes in another order therefore does not swap axes: it mixes values of different
+rows, channels or heads. The shapes are right, so nothing fails; images look scrambled and
+attention mixes positions. Swap axes with permute or transpose; to split heads, view first in the
+order in which the values lie, then transpose.
+""",
+)
+kind(
+    "cat-in-loop",
+    "A table is grown by cat, one piece at a time",
+    """
+cat makes a new tensor and copies all of its parts. In a loop that appends a piece to what is there
+already, everything so far is copied at each turn: the work grows with the square of the number of
+pieces. Collect the pieces in a list and call cat once after the loop, or write into a tensor that
+has its final size from the start.
+""",
+)
+
+
+@check
+class Reshape(Check):
+    kinds = ("reshape-scrambles",)
+
+    def start(self, doctor):
+        self.seen = {}
+        doctor.watch.on("op", self.op)
+
+    def op(self, op):
+        if op.name not in ("reshape", "view") or op.site in self.seen or not op.args:
+            return
+        before, after = tuple(op.args[0].shape), tuple(op.result.shape)
+        order = _swapped(before, after) or _split_heads(before, after)
+        if order is not None and not _is_even(op.args[0]):
+            self.seen[op.site] = (op.site, op.name, before, after, order)
+
+    def findings(self, doctor):
+        return [self.finding(*one) for one in self.seen.values()]
+
+    def finding(self, site, name, before, after, order):
+        node, fixes = site.node, []
+        tensor = places.operand(site, 0)
+        if isinstance(node, ast.Call) and tensor is not None:
+            text = site.source.segment(tensor)
+            if isinstance(order, tuple):
+                new = f"{text}.permute({', '.join(map(str, order))})"
+            else:
+                sizes = [site.source.segment(a) for a in node.args]
+                new = None
+                if places.is_method(site) and len(sizes) == 4:
+                    new = f"{text}.{name}({sizes[0]}, {sizes[2]}, {sizes[1]}, {sizes[3]})"
+                    new += ".transpose(1, 2)"
+            if new:
+                fixes.append(Fix(new, [site.source.replace((node, new))]))
+        evidence = [f"{name} turned {before} into {after}: the same sizes in another order"]
+        return found(
+            "reshape-scrambles", "wrong result", site,
+            f"{name} does not swap axes, it regroups the values", evidence, [], fixes,
+        )
+
+
+def _swapped(before, after):
+    """The order of axes that gives ``after``, where sizes are permuted; None otherwise."""
+    if before == after or len(before) != len(after) or sorted(before) != sorted(after):
+        return None
+    if [n for n in before if n != 1] == [n for n in after if n != 1]:
+        return None
+    left, order = list(enumerate(before)), []
+    for size in after:
+        at = next((k for k, (_, n) in enumerate(left) if n == size and (not order or left[k][0] > order[-1])), None)
+        if at is None:
+            at = next(k for k, (_, n) in enumerate(left) if n == size)
+        order.append(left.pop(at)[0])
+    return tuple(order)
+
+
+def _split_heads(before, after):
+    """Whether (B, T, H * D) was viewed as (B, H, T, D) at once."""
+    if len(before) != 3 or len(after) != 4 or before[0] != after[0]:
+        return None
+    moved = after[2] == before[1] and after[1] != before[1] and after[1] * after[3] == before[2]
+    return "heads" if moved and after[1] > 1 and before[1] > 1 else None
+
+
+def _is_even(tensor) -> bool:
+    """Whether all values are equal: regrouping those changes nothing."""
+    flat = tensor.detach().reshape(-1)[:4096]
+    return flat.numel() == 0 or bool((flat == flat[0]).all())
+
+
+@check
+class Cat(Check):
+    kinds = ("cat-in-loop",)
+
+    def start(self, doctor):
+        self.grown = {}
+        doctor.watch.on("op", self.op)
+
+    def op(self, op):
+        if op.name not in ("cat", "concat", "concatenate", "vstack", "hstack"):
+            if op.source is not None and op.source.root.site in self.grown:
+                self.grown[op.source.root.site][3] += 1
+            return
+        parts = op.argument(0, "tensors", ())
+        grown = self.grown.setdefault(op.site, [0, 0, 0, 0, 0])
+        grown[2] = op.result.nbytes
+        for number, part in enumerate(parts):
+            made = op.calls.made(part)
+            if made is not None and made.site is op.site:
+                grown[0] += 1
+                grown[1] += part.nbytes
+                grown[4] = number
+                return
+
+    def findings(self, doctor):
+        out = []
+        for site, (turns, copied, final, used, place) in self.grown.items():
+            if turns >= 50 and copied > 16 * final and copied > 1 << 20 and used * 4 < turns:
+                out.append(self.finding(site, turns, copied, final, place))
+        return out
+
+    def finding(self, site, turns, copied, final, place):
+        evidence = [
+            f"{turns + 1} turns copied {copied / 1024:,.0f} KiB again for a result of "
+            f"{final / 1024:,.0f} KiB: {copied / max(final, 1):.0f} times"
+        ]
+        return found(
+            "cat-in-loop", "time", site, "each turn copies all that was there before", evidence,
+            [], self.collected(site, place),
+        )
+
+    def collected(self, site, place):
+        source, statement = site.source, site.statement
+        call = places.call_at(site)
+        if not isinstance(statement, ast.Assign) or statement.value is not call:
+            return []
+        loops = source.loops_around(statement)
+        target = statement.targets[0]
+        if not loops or not isinstance(target, ast.Name) or not call.args:
+            return []
+        listed = call.args[0]
+        if not isinstance(listed, (ast.List, ast.Tuple)) or len(listed.elts) != 2 or place > 1:
+            return []
+        loop, name = loops[-1], target.id
+        piece = source.segment(listed.elts[1 - place])
+        parts = f"{name}_parts"
+        rest = source.segment(call)[len(source.segment(call.func)) :]
+        a, b = source.segment(listed), f"[{name}, *{parts}]"
+        if place == 1:
+            b = f"[*reversed({parts}), {name}]"
+        whole = source.segment(call.func) + rest.replace(a, b, 1)
+        first, last = loop.lineno, loop.end_lineno
+        lines = [source.indented(loop, f"{parts} = []"), *source.lines[first - 1 : last]]
+        at, end = statement.lineno - first + 1, statement.end_lineno - first + 1
+        lines[at : end + 1] = [source.indented(statement, f"{parts}.append({piece})")]
+        lines.append(source.indented(loop, f"{name} = {whole}"))
+        return [Fix("collect the pieces, cat once", [Edit(source.file, first, last, "\n".join(lines))])]

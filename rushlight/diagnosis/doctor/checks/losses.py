@@ -1,0 +1,202 @@
+"""Losses that get what they do not expect: probabilities for logits, shapes that broadcast."""
+
+from __future__ import annotations
+
+import ast
+
+from ...finding import Fix
+from ...registry import Check, check, kind
+from .. import places
+from ..calls import PASSING
+from ..places import found
+
+kind(
+    "loss-on-probabilities",
+    "A loss that wants logits or log-probabilities gets probabilities",
+    """
+cross_entropy applies log_softmax itself, binary_cross_entropy_with_logits applies sigmoid itself,
+and nll_loss wants log-probabilities. With softmax (or sigmoid) in front, the squashing happens
+twice: the loss of perfect predictions does not reach zero (it stays near 0.55 for three classes)
+and gradients shrink; nll_loss of probabilities is negative. Nothing raises. Hand the raw scores to
+the loss and apply softmax only where probabilities are shown; for nll_loss use log_softmax.
+""",
+)
+kind(
+    "broadcast-comparison",
+    "Two columns of N values were combined into N x N",
+    """
+A tensor of shape (N, 1) and one of shape (N,) broadcast to (N, N): each value meets all others. A
+loss or an accuracy computed from that table is wrong without any error; a model trained so learns
+the mean. Bring both to one shape, usually with squeeze(1) on the model's output.
+""",
+)
+
+DOUBLE = {
+    "cross_entropy_loss": ("softmax", "log_softmax"),
+    "cross_entropy": ("softmax",),
+    "nll_loss": ("softmax",),
+    "nll_loss_nd": ("softmax",),
+    "binary_cross_entropy_with_logits": ("sigmoid",),
+}
+SOFTMAX = {"softmax", "_softmax", "special_softmax"}
+ELEMENTWISE_LOSSES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
+COMPARISONS = {"eq", "ne", "__eq__", "__ne__", "isclose"}
+DIFFERENCES = {"sub", "rsub", "subtract"}
+REDUCTIONS = {"sum", "mean", "count_nonzero", "nansum", "nanmean"}
+ON_THE_WAY = {"float", "double", "long", "int", "to", "pow", "square", "abs", "mul"}
+
+
+@check
+class Probabilities(Check):
+    kinds = ("loss-on-probabilities",)
+
+    def start(self, doctor):
+        self.seen = {}
+        doctor.watch.on("op", self.op)
+
+    def op(self, op):
+        if op.name in SOFTMAX or op.name in ("sigmoid", "log_softmax"):
+            op.module  # noqa: B018  (kept with what the op made)
+            return
+        if op.name not in DOUBLE or op.source is None:
+            return
+        made = op.source.root
+        squashed = made.name in SOFTMAX or made.name in DOUBLE[op.name]
+        if made.name == "log_softmax" or not squashed:
+            return
+        if not {"softmax": "softmax", "sigmoid": "sigmoid"}.get(DOUBLE[op.name][0]) in made.name:
+            return
+        key = (made.site, op.site)
+        if key not in self.seen:
+            self.seen[key] = (made, op.name, op.site, _range(op.args[0]), tuple(op.args[0].shape))
+
+    def findings(self, doctor):
+        return [self.finding(*one) for one in self.seen.values()]
+
+    def finding(self, made, loss, site, values, shape):
+        activation = "sigmoid" if "sigmoid" in made.name else "softmax"
+        log = loss.startswith("nll")
+        wants = "log-probabilities" if log else "raw scores (logits)"
+        title = f"{loss.removesuffix('_loss').removesuffix('_nd')} wants {wants} and got {activation}'s result"
+        evidence = [
+            f"its input {shape} lies between {values[0]:.3g} and {values[1]:.3g}: probabilities"
+        ]
+        at, fixes = made.site, []
+        built = places.built(made.module) if made.module is not None else None
+        if built is not None:
+            source, call = built
+            at = (source.file, call.lineno)
+            fixes += self.of_module(source, call, log)
+        elif made.site.node is not None:
+            fixes += self.of_call(made.site, log)
+        return found(
+            "loss-on-probabilities", "wrong number", at, title, evidence,
+            [(site, "the loss that got them")], fixes,
+        )
+
+    def of_module(self, source, call, log):
+        text = source.segment(call.func)
+        if log:
+            name = text[: len(text) - len("Softmax")] + "LogSoftmax"
+            return [Fix(f"{name} instead", [source.replace((call.func, name))])]
+        prefix = text.rpartition(".")[0] or places.prefix_for(source, "torch.nn", "nn")
+        whole = f"{prefix}.Identity()"
+        return [Fix("without the activation: the loss applies it", [source.replace((call, whole))])]
+
+    def of_call(self, site, log):
+        source, node = site.source, site.node
+        inner = places.operand(site, 0)
+        if inner is None or not isinstance(node, ast.Call):
+            return []
+        if log:
+            func = source.segment(node.func)
+            name = func[: len(func) - len("softmax")] + "log_softmax"
+            return [Fix(f"{name} instead", [source.replace((node.func, name))])]
+        return [
+            Fix(
+                "without the activation: the loss applies it",
+                [source.replace((node, source.segment(inner)))],
+            )
+        ]
+
+
+def _range(tensor) -> tuple[float, float]:
+    flat = tensor.detach().float()
+    return flat.min().item(), flat.max().item()
+
+
+@check
+class Broadcast(Check):
+    kinds = ("broadcast-comparison",)
+
+    def start(self, doctor):
+        self.tables, self.seen = {}, {}
+        doctor.watch.on("op", self.op)
+
+    def op(self, op):
+        name = op.name
+        if name in ELEMENTWISE_LOSSES or name in COMPARISONS or name in DIFFERENCES:
+            if len(op.args) < 2:
+                return
+            wide = _column_against_row(op.args[0], op.args[1])
+            if wide is None or self.is_meant(op):
+                return
+            if name in ELEMENTWISE_LOSSES:
+                self.seen.setdefault(op.site, (op.site, wide, tuple(op.args[0].shape), name, op.site))
+            else:
+                op.facts = ((op.site, wide, tuple(op.args[0].shape), name),)
+        elif name in ON_THE_WAY or name in REDUCTIONS or name in PASSING:
+            made = op.source
+            if made is None or not made.passed:
+                return
+            if name in REDUCTIONS:
+                if op.result.dim() == 0:
+                    one = made.passed[0]
+                    self.seen.setdefault(one[0], (*one, op.site))
+            else:
+                op.facts = made.passed
+
+    def is_meant(self, op):
+        """Pairs on purpose: an index column of arange, or both sides from one tensor."""
+        a, b = op.args[:2]
+        made = [op.calls.made(t) for t in (a, b)]
+        if any(m is not None and m.root.name == "arange" for m in made):
+            return True
+        same = a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+        return same or any(
+            m is not None and m.name in ("__getitem__", "unsqueeze") and m.site.line == op.site.line
+            and t.dim() == 2
+            for m, t in zip(made, (a, b), strict=True)
+        )
+
+    def findings(self, doctor):
+        return [self.finding(*one) for one in self.seen.values()]
+
+    def finding(self, site, wide, shape, name, reduced):
+        n = max(shape)
+        shapes = (f"({n}, 1)", f"({n},)") if wide == 0 else (f"({n},)", f"({n}, 1)")
+        what = "compared" if name in COMPARISONS else "combined"
+        evidence = [f"{shapes[0]} and {shapes[1]} {what}: ({n}, {n}), {n * n} values instead of {n}"]
+        fixes, node = [], places.operand(site, wide)
+        if node is not None and name != "rsub":
+            text = site.source.segment(node)
+            if isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.BoolOp, ast.IfExp)):
+                text = f"({text})"
+            fixes.append(
+                Fix(f"{text}.squeeze(1)", [site.source.replace((node, f"{text}.squeeze(1)"))])
+            )
+        return found(
+            "broadcast-comparison", "wrong number", site,
+            f"every one of {n} values met all {n} of the other side", evidence,
+            [(reduced, "the number made from it")] if reduced is not site else [], fixes,
+        )
+
+
+def _column_against_row(a, b) -> int | None:
+    """Which of two operands is the (N, 1) beside an (N,), N > 1; None if neither is."""
+    for number, (x, y) in enumerate(((a, b), (b, a))):
+        if not (hasattr(x, "grad_fn") and hasattr(y, "grad_fn")):
+            return None
+        if x.dim() == 2 and y.dim() == 1 and x.shape[1] == 1 and x.shape[0] == y.shape[0] > 1:
+            return number
+    return None

@@ -1,0 +1,243 @@
+"""NaN: the first op that made one, forward or backward, and its line."""
+
+from __future__ import annotations
+
+import ast
+import math
+
+from ...finding import Fix
+from ...registry import Check, check, kind
+from .. import places
+from ..places import found
+
+kind(
+    "nan-made",
+    "An op made NaN from values that had none",
+    """
+NaN spreads: every number computed from one is NaN, so the place where it shows is seldom the place
+where it began. The usual origins are softmax of a row that is masked out completely (all -inf),
+0/0, the standard deviation of one value, the logarithm or root of a negative number, and inf minus
+inf. The line named here is the first whose operands were free of NaN. Mask with the dtype's
+smallest finite number instead of -inf, add a small epsilon under roots and in denominators, or use
+correction=0 where one value is possible.
+""",
+)
+kind(
+    "nan-gradient",
+    "A backward step made NaN although the forward values were fine",
+    """
+torch.where computes both branches, and gradients flow into both: where the chosen branch hides the
+NaN or inf of the other one, backward multiplies the hidden branch's infinite slope by a zero
+gradient, and zero times infinity is NaN. The same happens with sqrt, norm and std at exactly zero.
+Make the hidden operand harmless before the op (a second where inside it), or add an epsilon.
+""",
+)
+
+RISKY = frozenset(
+    "softmax log_softmax sqrt rsqrt log log2 log10 log1p div pow std var std_mean var_mean mean exp "
+    "norm acos asin sub add mul matmul logsumexp cross_entropy_loss nll_loss rsub log_".split()
+)
+TOLERATING = frozenset("nan_to_num nan_to_num_ isnan isfinite nansum nanmean isposinf".split())
+SAMPLES = 24
+HOOKED = ("Sqrt", "Rsqrt", "Log", "Div", "Pow", "Norm", "Std", "Var", "Acos", "Asin", "Exp", "Atan")
+WALKED = 3000
+
+
+@check
+class Nan(Check):
+    kinds = ("nan-made", "nan-gradient")
+
+    def start(self, doctor):
+        self.first, self.tolerated, self.counts = {}, set(), {}
+        self.gradient, self.backwards = None, 0
+        doctor.watch.on("op", self.op)
+        doctor.watch.on("backward", self.backward)
+
+    def op(self, op):
+        if op.name in TOLERATING:
+            if op.source is not None:
+                self.tolerated.add(op.source.root.site)
+            return
+        if op.name not in RISKY:
+            return
+        count = op.site.count
+        if count > SAMPLES and count % 16:
+            return
+        result = op.result[0] if isinstance(op.result, tuple) else op.result
+        if not _has_nan(result):
+            return
+        operands = [a for a in op.args if hasattr(a, "grad_fn")]
+        if any(_has_nan(a) for a in operands) or op.site in self.first:
+            return
+        rows = _all_minus_infinity(operands[0]) if "softmax" in op.name and operands else 0
+        shape = tuple(operands[0].shape) if operands else ()
+        self.first[op.site] = (op.name, op.site, op.source, rows, shape, _nans(result))
+
+    def backward(self, tensor, arguments):
+        self.backwards += 1
+        if self.gradient or (self.backwards > 10 and self.backwards % 10):
+            return
+        if tensor.grad_fn is None or _has_nan(tensor):
+            return
+        seen, stack = set(), [tensor.grad_fn]
+        while stack and len(seen) < WALKED:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if node.name().startswith(HOOKED):
+                node.register_hook(self.looker(node.name(), _weak_origin(node)))
+            stack += [n for n, _ in node.next_functions if n is not None]
+
+    def looker(self, name, origin):
+        def look(inputs, outputs):
+            if self.gradient is None and not any(_has_nan(g) for g in outputs):
+                bad = [g for g in inputs if _has_nan(g)]
+                if bad:
+                    self.gradient = (name, origin, _nans(bad[0]), bad[0].numel())
+
+        return look
+
+    def findings(self, doctor):
+        out = [self.forward(*one) for one in self.first.values() if one[1] not in self.tolerated]
+        if self.gradient is not None:
+            out.append(self.in_backward(*self.gradient))
+        return out
+
+    def forward(self, name, site, source, rows, shape, nans):
+        fixes, at, related = [], site, []
+        evidence = [f"{name} made {nans} NaN from {shape}, which held none"]
+        if rows:
+            evidence.append(f"{rows} of its rows are -inf throughout: 0 divided by 0")
+        if rows and source is not None and source.root.name in ("masked_fill", "where", "add"):
+            at = source.root.site
+            related = [(site, "where the NaN is made")] if at.line != site.line else []
+        fixes += self.finite_masks(at)
+        if name in ("std", "var", "std_mean", "var_mean") and isinstance(site.node, ast.Call):
+            evidence.append("the deviation of one value, divided by n - 1 = 0")
+            fixes += self.uncorrected(site)
+        if name in ("sqrt", "log", "div", "log2", "log10", "rsqrt"):
+            fixes += self.clamped(site, name)
+        return found("nan-made", "wrong result", at, f"{name} made NaN here first", evidence, related, fixes)
+
+    def finite_masks(self, site):
+        """-inf in the statement becomes the smallest finite number of the scores' dtype."""
+        statement = site.statement
+        if statement is None:
+            return []
+        source = site.source
+        torch = places.prefix_for(source, "torch", "torch")
+        for node in ast.walk(statement):
+            text = ast.unparse(node) if isinstance(node, ast.expr) else ""
+            if text in ("float('-inf')", "-float('inf')", "-torch.inf", "-math.inf", "-np.inf"):
+                scores = "torch.float32"
+                call = node.parent
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+                    scores = f"{source.segment(call.func.value)}.dtype"
+                    if scores.startswith(f"{torch}."):
+                        scores = f"{torch}.float32"
+                value = f"{torch}.finfo({scores}).min"
+                return [Fix(f"{value} instead of -inf", [source.replace((node, value))])]
+        return []
+
+    def uncorrected(self, site):
+        source, node = site.source, site.node
+        for keyword in node.keywords:
+            if keyword.arg in ("unbiased", "correction"):
+                value = "False" if keyword.arg == "unbiased" else "0"
+                return [Fix(f"{keyword.arg}={value}", [source.replace((keyword.value, value))])]
+        text = source.segment(node)[:-1]
+        text += ", correction=0)" if node.args or node.keywords else "correction=0)"
+        return [Fix("correction=0: 0 for a single value", [source.replace((node, text))])]
+
+    def clamped(self, site, name):
+        number = 1 if name == "div" else 0
+        node = places.operand(site, number)
+        if node is None:
+            return []
+        text = site.source.segment(node)
+        text = text if isinstance(node, (ast.Name, ast.Call, ast.Attribute)) else f"({text})"
+        text = f"{text}.clamp(min=1e-12)"
+        return [Fix(text, [site.source.replace((node, text))])]
+
+    def in_backward(self, name, origin, nans, count):
+        file, _, line, *_ = origin
+        source = places.Source.of(file)
+        node = source.node_at(*origin[2:6]) if source else None
+        op = name.removesuffix("0").removesuffix("Backward").lower()
+        evidence = [f"{name} made {nans} NaN of {count} values from a gradient that held none"]
+        fixes = []
+        if node is not None:
+            fixes = self.guarded(source, node)
+        return found(
+            "nan-gradient", "wrong result", (file, line),
+            f"the gradient of {op} is NaN; forward nothing was", evidence, [], fixes,
+        )
+
+    def guarded(self, source, node):
+        """A second where inside the op; or an epsilon under it."""
+        inner = _operand_of(source, node)
+        if inner is None:
+            return []
+        text = source.segment(inner)
+        torch = places.prefix_for(source, "torch", "torch")
+        fixes = []
+        where = node
+        while where is not None and not (
+            isinstance(where, ast.Call) and ast.unparse(where.func).endswith("where") and where.args
+        ):
+            where = getattr(where, "parent", None)
+        if where is not None and len(where.args) == 3:
+            condition = source.segment(where.args[0])
+            other = where.args[1] if _contains(where.args[1], node) else where.args[2]
+            first = other is where.args[1]
+            chosen = f"{text}, 1.0" if first else f"1.0, {text}"
+            new = f"{torch}.where({condition}, {chosen})"
+            fixes.append(Fix(f"{new} inside it", [source.replace((inner, new))]))
+        new = f"({text}).clamp(min=1e-12)" if not isinstance(inner, ast.Name) else f"{text}.clamp(min=1e-12)"
+        fixes.append(Fix(f"{new}: never exactly 0", [source.replace((inner, new))]))
+        return fixes
+
+
+def _operand_of(source, node):
+    if isinstance(node, ast.BinOp):
+        return node.right if isinstance(node.op, ast.Div) else node.left
+    if not isinstance(node, ast.Call):
+        return None
+    func = node.func
+    if isinstance(func, ast.Attribute):
+        root = func.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name) or root.id not in places.imported(source):
+            return func.value
+    return node.args[0] if node.args else None
+
+
+def _contains(outer, node) -> bool:
+    return any(n is node for n in ast.walk(outer))
+
+
+def _weak_origin(node):
+    from rushlight import _C
+
+    return _C._origin(node)
+
+
+def _has_nan(value) -> bool:
+    if not hasattr(value, "grad_fn") or not value.is_floating_point() or not value.numel():
+        return False
+    if value.device.type != "cpu":
+        return False
+    total = value.detach().sum(dtype=None).item()
+    return not math.isfinite(total) and bool((value != value).any())
+
+
+def _nans(value) -> int:
+    return int((value != value).sum())
+
+
+def _all_minus_infinity(value) -> int:
+    if not value.is_floating_point():
+        return 0
+    return int((value == -math.inf).all(-1).sum())

@@ -1,0 +1,189 @@
+"""Findings at sites, and the edits that checks share."""
+
+from __future__ import annotations
+
+import ast
+import sys
+
+from rushlight import _C
+
+from ..finding import Edit, Finding, Related
+from ..source import Source
+from .calls import Site, _is_user
+
+
+def found(id: str, severity: str, site, title: str, evidence=(), related=(), fixes=()) -> Finding:
+    """A Finding at a site, or at (file, line); related: (site or (file, line), role)."""
+    file, line = place(site)
+    others = [Related(*place(s), role) for s, role in related if s is not None]
+    return Finding(id, severity, file, line, title, list(evidence), others, list(fixes))
+
+
+def place(site) -> tuple[str, int]:
+    if isinstance(site, Site):
+        return site.file, site.line
+    return site[0], site[1]
+
+
+def here() -> Site | None:
+    from . import calls
+
+    return calls.site_of(calls.frame_here(2))
+
+
+def user_frames(depth: int = 1) -> list:
+    """The user's frames that run now, innermost first."""
+    frame, frames = sys._getframe(depth), []
+    while frame is not None:
+        if _is_user(frame.f_code):
+            frames.append(frame)
+        frame = frame.f_back
+    return frames
+
+
+def call_at(site: Site) -> ast.Call | None:
+    """The call at a site."""
+    node = site.node
+    while node is not None and not isinstance(node, (ast.Call, ast.stmt)):
+        node = getattr(node, "parent", None)
+    return node if isinstance(node, ast.Call) else None
+
+
+def operand(site: Site, number: int):
+    """The node of an operand of the op at a site: of an operator, a method or a function."""
+    node = site.node
+    if isinstance(node, ast.BinOp):
+        return (node.left, node.right)[number] if number < 2 else None
+    if isinstance(node, ast.Compare):
+        return (node.left, *node.comparators)[number]
+    if isinstance(node, ast.Call):
+        func = node.func
+        if is_method(site):
+            return func.value if number == 0 else at_place(node.args, number - 1)
+        return at_place(node.args, number)
+    if isinstance(node, ast.AugAssign):
+        return (node.target, node.value)[number]
+    return None
+
+
+def at_place(nodes: list, number: int):
+    return nodes[number] if number < len(nodes) else None
+
+
+def is_method(site: Site) -> bool:
+    """Whether the call is ``tensor.name(...)`` and not ``torch.name(...)``."""
+    node = site.node
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    root = node.func.value
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return True
+    return root.id not in imported(site.source)
+
+
+def imported(source: Source) -> set[str]:
+    """The names that import statements bind anywhere in a file."""
+    return {
+        (alias.asname or alias.name).split(".")[0]
+        for node in ast.walk(source.tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }
+
+
+def prefix_for(source: Source, module: str, last: str) -> str:
+    """How a file says ``torch`` or ``torch.nn``: its own alias, else the full name."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == module and (alias.asname or "." not in module):
+                    return alias.asname or alias.name
+        if isinstance(node, ast.ImportFrom) and node.module == module.rpartition(".")[0]:
+            for alias in node.names:
+                if alias.name == last:
+                    return alias.asname or last
+    if module == "torch" and prefix_for(source, "rushlight", "") != "rushlight":
+        return prefix_for(source, "rushlight", "")
+    return module
+
+
+def built(module) -> tuple[Source, ast.Call] | None:
+    """The user's innermost call that made a module, with its file."""
+    for file, _, line, end_line, column, end_column in _C._built(module):
+        source = Source.of(file)
+        node = source.node_at(line, end_line, column, end_column) if source else None
+        if isinstance(node, ast.Call):
+            return source, node
+        return None
+    return None
+
+
+def origin_node(thing):
+    """(Source, node) of the expression that made a tensor or graph node, or None."""
+    origin = _C._origin(thing)
+    source = Source.of(origin[0]) if origin else None
+    node = source.node_at(*origin[2:6]) if source else None
+    return (source, node) if node is not None else None
+
+
+def moved_after(source: Source, statement: ast.stmt, target: ast.stmt) -> Edit | None:
+    """A later or earlier statement of the same block goes right behind another one."""
+    return _moved(source, statement, target, after=True)
+
+
+def moved_before(source: Source, statement: ast.stmt, target: ast.stmt) -> Edit | None:
+    return _moved(source, statement, target, after=False)
+
+
+def _moved(source, statement, target, after):
+    """One edit of the lines from the one to the other; the statement takes the other's indent."""
+    lines = source.lines
+    by = len(source.indentation(target)) - len(source.indentation(statement))
+    text = source.reindented(statement.lineno, statement.end_lineno, by) if by else "\n".join(
+        lines[statement.lineno - 1 : statement.end_lineno]
+    )
+    first = min(statement.lineno, target.lineno)
+    last = max(statement.end_lineno, target.end_lineno)
+    out = []
+    for number in range(first, last + 1):
+        if number == target.lineno and not after:
+            out.append(text)
+        if not statement.lineno <= number <= statement.end_lineno:
+            out.append(lines[number - 1])
+        if number == target.end_lineno and after:
+            out.append(text)
+    return Edit(source.file, first, last, "\n".join(out))
+
+
+def without_decorator(source: Source, decorator: ast.expr) -> Edit:
+    return Edit(source.file, decorator.lineno, decorator.end_lineno, "")
+
+
+def without_with(source: Source, block: ast.With) -> Edit:
+    """The body of a ``with`` takes its place."""
+    first, last = block.body[0].lineno, block.end_lineno
+    by = len(source.indentation(block)) - len(source.indentation(block.body[0]))
+    return Edit(source.file, block.lineno, last, source.reindented(first, last, by))
+
+
+def is_no_grad(source: Source, node: ast.expr) -> bool:
+    """Whether an expression is ``torch.no_grad()`` or ``inference_mode()``, under any alias."""
+    text = ast.unparse(node)
+    return any(word in text for word in ("no_grad", "inference_mode")) or (
+        "set_grad_enabled(False)" in text
+    )
+
+
+def no_grad_around(source: Source, node: ast.AST):
+    """The ``with`` or decorator in a function that turns gradients off around a node, or None."""
+    at = getattr(node, "parent", None)
+    while at is not None:
+        if isinstance(at, ast.With):
+            if any(is_no_grad(source, item.context_expr) for item in at.items):
+                return at
+        if isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return next((d for d in at.decorator_list if is_no_grad(source, d)), None)
+        at = getattr(at, "parent", None)
+    return None
