@@ -37,7 +37,7 @@ RISKY = frozenset(
     "softmax log_softmax sqrt rsqrt log log2 log10 log1p div pow std var std_mean var_mean mean exp "
     "norm acos asin sub add mul matmul logsumexp cross_entropy_loss nll_loss rsub log_".split()
 )
-TOLERATING = frozenset("nan_to_num nan_to_num_ isnan isfinite nansum nanmean isposinf".split())
+TOLERATING = frozenset("nan_to_num nan_to_num_ nansum nanmean nanmedian".split())
 SAMPLES = 24
 HOOKED = ("Sqrt", "Rsqrt", "Log", "Div", "Pow", "Norm", "Std", "Var", "Acos", "Asin", "Exp", "Atan")
 WALKED = 3000
@@ -58,6 +58,9 @@ class Nan(Check):
             if op.source is not None:
                 self.tolerated.add(op.source.root.site)
             return
+        if op.name == "where" and not _has_nan(op.result):
+            made = [op.calls.made(a) for a in op.args[1:]]
+            self.tolerated.update(m.root.site for m in made if m is not None)
         if op.name not in RISKY:
             return
         count = op.site.count

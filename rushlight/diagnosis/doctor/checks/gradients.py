@@ -1,0 +1,299 @@
+"""Gradients between steps: cleared or not, when they are clipped, and scaled or not."""
+
+from __future__ import annotations
+
+import ast
+
+from ...finding import Edit, Fix
+from ...registry import Check, check, kind
+from .. import places
+from ..places import found
+
+kind(
+    "gradients-never-zeroed",
+    "Gradients pile up from step to step",
+    """
+backward() adds to .grad. Without a zero_grad() between steps each update uses the sum of all
+gradients so far: the steps grow, overshoot and oscillate, and losses rise again. Call
+optimizer.zero_grad() once per step, before backward or after step. Piling up is right only where
+it is meant: several backward calls for one step, then cleared.
+""",
+)
+kind(
+    "gradients-zeroed-before-step",
+    "Gradients are cleared between backward and step",
+    """
+zero_grad() after backward() and before step() throws away what backward computed: step finds no
+gradients (or zeros) and changes nothing, or only decays weights. Clear gradients before backward or
+after step.
+""",
+)
+kind(
+    "clip-at-wrong-place",
+    "Gradients are clipped where there is nothing to clip",
+    """
+clip_grad_norm_ and clip_grad_value_ change the gradients that are there when they run. Before
+backward() these are None or zero (or those of the step before), and after step() the update has
+been made: large gradients pass unclipped. The order is backward, clip, step.
+""",
+)
+kind(
+    "clip-before-unscale",
+    "Gradients are clipped while they are still multiplied by the loss scale",
+    """
+GradScaler multiplies the loss, and with it all gradients, by a large factor. Clipping them to norm
+1 in that state and dividing by the scale afterwards, which scaler.step does, leaves updates of
+almost nothing. Call scaler.unscale_(optimizer) before clipping; scaler.step then does not divide
+again.
+""",
+)
+
+
+class State:
+    """What happened to one optimizer's gradients since its last step."""
+
+    def __init__(self):
+        self.zeroed = True        # nothing is stale before the first step
+        self.backwards = 0
+        self.zeroed_after = None  # the site of a clearing between backward and step
+        self.piled, self.steps, self.lost = 0, 0, 0
+        self.backward_site = self.step_site = self.lost_site = None
+        self.norms = []
+
+
+@check
+class Zeroing(Check):
+    kinds = ("gradients-never-zeroed", "gradients-zeroed-before-step")
+
+    def start(self, doctor):
+        self.states = {}
+        watch = doctor.watch
+        watch.on("backward", self.backward)
+        watch.on("step", self.step)
+        watch.on("zero_grad", lambda optimizer: self.zero(optimizer, places.here()))
+        watch.on("module_zero_grad", self.module_zero)
+        watch.on("optimizer", lambda optimizer: self.state(optimizer))
+
+    def state(self, optimizer):
+        found = self.states.get(id(optimizer))
+        if found is None:
+            found = self.states[id(optimizer)] = (optimizer, State())
+        return found[1]
+
+    def zero(self, optimizer, site):
+        state = self.state(optimizer)
+        state.zeroed = True
+        if state.backwards:
+            state.zeroed_after = site
+        state.backwards = 0
+
+    def module_zero(self, module):
+        held = {id(p) for p in module.parameters()}
+        for optimizer, _ in self.states.values():
+            if any(id(p) in held for p in _parameters(optimizer)):
+                self.zero(optimizer, places.here())
+
+    def backward(self, tensor, arguments):
+        site = places.here()
+        for optimizer, state in self.states.values():
+            if not state.zeroed and not state.backwards:
+                state.zeroed = _is_clear(optimizer)
+            state.backward_site = site
+            state.backwards += 1
+
+    def step(self, optimizer):
+        state = self.state(optimizer)
+        state.steps += 1
+        state.step_site = places.here()
+        if state.zeroed_after is not None and not state.backwards and _is_clear(optimizer, True):
+            state.lost += 1
+            state.lost_site = state.zeroed_after
+        elif state.backwards and not state.zeroed:
+            state.piled += 1
+            if state.piled in (1, 2, 4, 8, 16) or state.piled % 64 == 0:
+                state.norms.append(_norm(optimizer))
+        state.zeroed, state.backwards, state.zeroed_after = False, 0, None
+
+    def findings(self, doctor):
+        out = []
+        for _, state in self.states.values():
+            if state.steps >= 3 and state.piled >= state.steps - 1 and state.backward_site:
+                out.append(self.never(state))
+            elif state.lost >= 2 and state.lost >= 0.9 * state.steps:
+                out.append(self.wrong_place(state))
+        return out
+
+    def never(self, state):
+        evidence = [
+            f"{state.piled} of {state.steps} steps used gradients added to those of the step before"
+        ]
+        if len(state.norms) > 1:
+            norms = f"gradient norm {state.norms[0]:.3g} at the first of them, "
+            evidence.append(norms + f"at most {max(state.norms):.3g}")
+        back, step, fixes = state.backward_site, state.step_site, []
+        call = places.call_at(step) if step.node is not None else None
+        name = _receiver(step, call, "step")
+        if name:
+            same = step.code is back.code and back.statement is not None
+            if same and not isinstance(back.statement, (ast.If, ast.For, ast.While, ast.With)):
+                edit = back.source.insert_before(back.statement, f"{name}.zero_grad()")
+                fixes.append(Fix(f"{name}.zero_grad() before backward", [edit]))
+            edit = step.source.insert_after(step.statement, f"{name}.zero_grad()")
+            fixes.append(Fix(f"{name}.zero_grad() after the step", [edit]))
+        return found(
+            "gradients-never-zeroed", "wrong result", back,
+            "each backward adds to the gradients of all steps before", evidence,
+            [(step, "the step that uses the sum")], fixes,
+        )
+
+    def wrong_place(self, state):
+        site, back, fixes = state.lost_site, state.backward_site, []
+        if site.statement is not None and back.code is site.code and back.statement is not None:
+            edit = places.moved_before(site.source, site.statement, back.statement)
+            fixes.append(Fix("zero_grad before backward", [edit]))
+        evidence = [f"{state.lost} of {state.steps} steps found no gradient, or zeros"]
+        return found(
+            "gradients-zeroed-before-step", "wrong result", site,
+            "gradients are cleared after backward and before the step", evidence,
+            [(back, "the backward whose result is lost"), (state.step_site, "the step")], fixes,
+        )
+
+
+def _parameters(optimizer):
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def _is_clear(optimizer, all_of_them=False) -> bool:
+    """Whether the gradients of an optimizer are None or zero; of the first that has one."""
+    for p in _parameters(optimizer):
+        if p.grad is None:
+            continue
+        if bool((p.grad.detach() != 0).any()):
+            return False
+        if not all_of_them:
+            return True
+    return True
+
+
+def _norm(optimizer) -> float:
+    grads = [p.grad for p in _parameters(optimizer) if p.grad is not None]
+    return sum(float(g.detach().float().square().sum()) for g in grads) ** 0.5
+
+
+def _receiver(site, call, method: str) -> str | None:
+    """``opt`` of ``opt.step()``; of ``scaler.step(opt)`` its argument."""
+    if call is None or not isinstance(call.func, ast.Attribute) or call.func.attr != method:
+        return None
+    return site.source.segment(call.args[0] if call.args and "scaler" in ast.unparse(call.func).lower() else call.func.value)
+
+
+@check
+class Clipping(Check):
+    kinds = ("clip-at-wrong-place", "clip-before-unscale")
+
+    def start(self, doctor):
+        self.fresh = False        # a backward ran since the last step or clearing
+        self.scaled = self.unscaled = False
+        self.wrong, self.scaled_clips, self.clips = {}, {}, {}
+        self.backward_site = self.step_site = self.scaler_site = None
+        self.backward_sites = set()
+        watch = doctor.watch
+        watch.on("backward", self.backward)
+        watch.on("stepped", self.stepped)
+        watch.on("step", self.before_step)
+        watch.on("zero_grad", lambda o: self.clear())
+        watch.on("module_zero_grad", lambda m: self.clear())
+        watch.on("clip", self.clip)
+        watch.on("scaled", lambda s: self.scale(s))
+        watch.on("unscale", lambda s, o: self.unscale())
+        watch.on("scaler_step", self.scaler_step)
+
+    def clear(self):
+        self.fresh = False
+
+    def backward(self, tensor, arguments):
+        self.fresh = True
+        self.backward_site = places.here()
+
+    def before_step(self, optimizer):
+        self.step_site = places.here()
+
+    def stepped(self, optimizer):
+        self.fresh = self.scaled = self.unscaled = False
+
+    def scale(self, scaler):
+        self.scaled = scaler.is_enabled() and scaler.get_scale() > 1
+        self.scale_now = scaler.get_scale()
+
+    def unscale(self):
+        self.unscaled = True
+
+    def scaler_step(self, scaler, optimizer):
+        self.scaler_site = places.here()
+        self.unscaled = self.unscaled or False
+
+    def clip(self, parameters):
+        site = places.here()
+        if site is None:
+            return
+        self.clips[site] = self.clips.get(site, 0) + 1
+        if not self.fresh:
+            self.wrong[site] = self.wrong.get(site, 0) + 1
+        elif self.scaled and not self.unscaled:
+            entry = self.scaled_clips.setdefault(site, [0, self.scale_now])
+            entry[0] += 1
+
+    def findings(self, doctor):
+        out = []
+        for site, count in self.wrong.items():
+            if count == self.clips[site] and count > 1 and self.step_site:
+                out.append(self.misplaced(site, count))
+        for site, (count, scale) in self.scaled_clips.items():
+            if count == self.clips[site] and self.scaler_site:
+                out.append(self.not_unscaled(site, count, scale))
+        return out
+
+    def misplaced(self, site, count):
+        back, fixes = self.backward_site, []
+        if site.statement is not None and back is not None and back.code is site.code:
+            edit = places.moved_after(site.source, site.statement, back.statement)
+            fixes.append(Fix("clip after backward, before the step", [edit]))
+        elif site.statement is not None and self.step_site.code is site.code:
+            edit = places.moved_before(site.source, site.statement, self.step_site.statement)
+            fixes.append(Fix("clip before the step", [edit]))
+        evidence = [f"{count} of {count} times no backward had run since the last step"]
+        return found(
+            "clip-at-wrong-place", "wrong number", site,
+            "gradients are clipped when there are none of this step", evidence,
+            [(back, "the backward whose gradients pass unclipped"), (self.step_site, "the step")],
+            fixes,
+        )
+
+    def not_unscaled(self, site, count, scale):
+        step, fixes = self.scaler_site, []
+        call = places.call_at(step)
+        if call is not None and call.args and isinstance(call.func, ast.Attribute):
+            scaler, optimizer = (step.source.segment(n) for n in (call.func.value, call.args[0]))
+            line = f"{scaler}.unscale_({optimizer})"
+            if step.code is site.code:
+                edit = site.source.insert_before(site.statement, line)
+            else:
+                edit = _before_call_of(site, step, line)
+            if edit is not None:
+                fixes.append(Fix(f"{line} before it", [edit]))
+        evidence = [f"{count} of {count} times the gradients were {scale:g} times too large"]
+        return found(
+            "clip-before-unscale", "wrong number", site,
+            "gradients are clipped while still multiplied by the loss scale", evidence,
+            [(step, "the step that divides them by the scale")], fixes,
+        )
+
+
+def _before_call_of(site, step, line) -> Edit | None:
+    """The line before the statement that calls the function of ``site``, in the step's function."""
+    name = site.code.co_name
+    scope = step.source.function_of(step.node)
+    for node in ast.walk(scope or step.source.tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == name:
+            return step.source.insert_before(step.source.statement_of(node), line)
+    return None
