@@ -109,9 +109,10 @@ class Watch:
         return told
 
     def _wrap(self, owner, name: str, wrapper) -> None:
-        original = owner.__dict__[name]
+        own = name in vars(owner)
+        original = vars(owner)[name] if own else getattr(owner, name)
         setattr(owner, name, wrapper(self, original))
-        self._undo.append(lambda: setattr(owner, name, original))
+        self._undo.append(lambda: setattr(owner, name, original) if own else delattr(owner, name))
 
 
 def _backward(watch, original):

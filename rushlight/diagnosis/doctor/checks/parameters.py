@@ -1,0 +1,560 @@
+"""Parameters that do not train: hidden from the model or the optimizer, shared by mistake, cut."""
+
+from __future__ import annotations
+
+import ast
+import weakref
+
+from rushlight import _C, nn
+
+from ...finding import Fix
+from ...registry import Check, check, kind
+from ...source import Source
+from .. import places
+from ..calls import site_of
+from ..places import found
+
+kind(
+    "modules-in-plain-list",
+    "Layers or parameters are kept in a plain list or dict",
+    """
+A module knows its layers by the attributes that hold them. Layers in a Python list, tuple or dict
+are invisible to it: they are missing from parameters(), so the optimizer never trains them, from
+state_dict(), so they are not saved, and .to() and .eval() pass them by. The forward pass works, so
+nothing fails. Use nn.ModuleList or nn.ModuleDict (nn.ParameterList for parameters).
+""",
+)
+kind(
+    "tensor-not-a-buffer",
+    "A tensor of a module's state is a plain attribute",
+    """
+A tensor that a module keeps as a plain attribute is neither in its state_dict nor moved by .to().
+A mean, a running statistic or a table that was computed from data is lost when the model is saved
+and loaded. Register it: self.register_buffer("name", tensor). Later assignments to the attribute
+then change the buffer.
+""",
+)
+kind(
+    "layer-repeated",
+    "One layer stands several times where several were meant",
+    """
+[layer] * n is a list that holds the same object n times. A ModuleList or Sequential of it looks n
+layers deep but has the weights of one. Build each layer anew: [Layer(...) for _ in range(n)].
+Where weights are to be shared on purpose, call one layer several times in forward.
+""",
+)
+kind(
+    "optimizer-misses-parameters",
+    "The optimizer does not hold parameters of the model that gets gradients",
+    """
+An optimizer keeps the parameter objects that it was given. Layers that are replaced, added or made
+anew afterwards are not among them: they get gradients and never change, and zero_grad() of the
+optimizer does not reach them. Build the optimizer after the model is complete, or give it the new
+parameters with add_param_group.
+""",
+)
+kind(
+    "parameters-without-gradient",
+    "Parameters that the optimizer holds got no gradient in any step",
+    """
+The path from these parameters to the loss is cut, so they keep their first values while the rest
+trains. Typical cuts are a method decorated with torch.no_grad(), a with-block of it that is too
+large, and .detach() or .data between two modules. Remove the cut; where it is meant, freeze the
+parameters (requires_grad_(False)) and leave them out of the optimizer.
+""",
+)
+
+
+@check
+class Hidden(Check):
+    """Modules and parameters in plain containers; tensors that are not buffers; repeated layers."""
+
+    kinds = ("modules-in-plain-list", "tensor-not-a-buffer", "layer-repeated")
+
+    def start(self, doctor):
+        self.roots = {}
+        self.had_gradient = set()
+        self.repeated, self.lost, self.states = {}, {}, {}
+        self.steps = 0
+        watch = doctor.watch
+        watch.on("forward", self.forward)
+        watch.on("step", self.step)
+        watch.on("container", self.container)
+        watch.on("state_dict", self.state)
+        watch.on("load_state_dict", self.loaded)
+        watch.on("optimizer", self.optimizer)
+        self.plain = {}
+
+    def forward(self, module, args, output):
+        key = id(module)
+        if key not in self.roots:
+            self.roots[key] = module
+            self.look(module)
+
+    def optimizer(self, optimizer):
+        for frame in places.user_frames(3)[:2]:
+            for value in [*frame.f_locals.values()]:
+                if isinstance(value, nn.Module):
+                    self.look(value)
+
+    def look(self, root):
+        for module in root.modules():
+            for name, value in vars(module).items():
+                if name.startswith("_") or not isinstance(value, (list, tuple, dict)):
+                    continue
+                held = list(value.values() if isinstance(value, dict) else value)
+                inner = [v for v in held if isinstance(v, (nn.Module, nn.Parameter))]
+                if inner and len(inner) == len(held):
+                    self.plain[id(module), name] = (root, module, name, value, inner)
+
+    def step(self, optimizer):
+        self.steps += 1
+        if self.steps > 20 and self.steps % 20:
+            return
+        for _, module, name, _, inner in self.plain.values():
+            if any(p.grad is not None for p in _parameters(inner)):
+                self.had_gradient.add((id(module), name))
+
+    def container(self, module):
+        children = [c for c in module._modules.values() if c is not None]
+        if len(children) > len({id(c) for c in children}):
+            site = places.here()
+            node = places.call_at(site) if site else None
+            for inner in ast.walk(node) if node is not None else ():
+                if _is_repetition(inner):
+                    self.repeated[site, inner] = (site, inner, children)
+            if node is not None and not any(k[0] is site for k in self.repeated):
+                self.by_name(site, node, children)
+
+    def by_name(self, site, node, children):
+        """``blocks = [layer] * n`` a few lines before the container is made of it."""
+        scope = site.source.function_of(node)
+        for name in {n.id for a in node.args for n in ast.walk(a) if isinstance(n, ast.Name)}:
+            statement = site.source.last_assignment(name, node.lineno + 1, scope)
+            for inner in ast.walk(statement) if statement is not None else ():
+                if _is_repetition(inner):
+                    self.repeated[site, inner] = (site, inner, children)
+
+    def state(self, module, state):
+        plain = {}
+        for path, inner in module.named_modules():
+            for name, value in _plain_tensors(inner):
+                plain[path, name] = value
+        if plain:
+            self.states[tuple(state)] = (module, plain)
+
+    def loaded(self, module, state, strict):
+        module_plain = {
+            (path, name): value
+            for path, inner in module.named_modules()
+            for name, value in _plain_tensors(inner)
+        }
+        saved = self.states.get(tuple(state)) if hasattr(state, "keys") else None
+        if saved is None or saved[0] is module or type(saved[0]) is not type(module):
+            return
+        for key, value in saved[1].items():
+            mine = module_plain.get(key)
+            if mine is None or not _equal(mine, value):
+                inner = module.get_submodule(key[0])
+                self.lost.setdefault((type(inner), key[1]), (inner, key[1], value, mine, places.here()))
+
+    def findings(self, doctor):
+        out = []
+        for key, (root, module, name, value, inner) in self.plain.items():
+            known = {id(p) for p in root.parameters()}
+            missing = [p for p in _parameters(inner) if id(p) not in known and p.requires_grad]
+            if missing and (key in self.had_gradient or any(p.grad is not None for p in missing)):
+                out.append(self.plain_list(module, name, value, inner, missing))
+        out += [self.repetition(*one) for one in self.repeated.values()]
+        out += [self.buffer(*one) for one in self.lost.values()]
+        return [f for f in out if f is not None]
+
+    def plain_list(self, module, name, value, inner, missing):
+        statement, source = _attribute(module, name)
+        if statement is None:
+            return None
+        node = statement.value
+        kinds = "Module" if isinstance(inner[0], nn.Module) else "Parameter"
+        wanted = f"{kinds}{'Dict' if isinstance(value, dict) else 'List'}"
+        torch_nn = places.prefix_for(source, "torch.nn", "nn")
+        new = f"{torch_nn}.{wanted}"
+        count = sum(p.numel() for p in missing)
+        evidence = [
+            f"{len(missing)} parameters with {count:,} values are missing from parameters() and "
+            "state_dict(); no optimizer built from it can change them"
+        ]
+        edits = [source.replace((node, f"{new}({source.segment(node)})"))]
+        edits = _with_appends(source, module, name, statement, edits)
+        fixes = [Fix(f"{new}(...) instead of a plain {type(value).__name__}", edits)]
+        return found(
+            "modules-in-plain-list", "wrong result", (source.file, statement.lineno),
+            f"{type(module).__name__}.{name} is a plain {type(value).__name__}: its "
+            f"{len(inner)} {kinds.lower()}s are hidden", evidence, [], fixes,
+        )
+
+    def repetition(self, site, node, children):
+        source = site.source
+        listed, count = (node.left, node.right) if isinstance(node.left, ast.List) else (node.right, node.left)
+        part = listed.elts[0]
+        made = source.segment(part)
+        if isinstance(part, ast.Name):
+            statement = source.last_assignment(part.id, node.lineno, source.function_of(node))
+            if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+                made = source.segment(statement.value)
+        new = f"[{made} for _ in range({source.segment(count)})]"
+        sizes = sum(p.numel() for p in children[0].parameters())
+        evidence = [
+            f"{len(children)} entries, {len({id(c) for c in children})} object: {sizes:,} values "
+            f"instead of {sizes * len(children):,}"
+        ]
+        if not sizes:
+            return None
+        return found(
+            "layer-repeated", "wrong result", (source.file, node.lineno),
+            f"all {len(children)} layers are one and the same", evidence, [],
+            [Fix(new, [source.replace((node, new))])],
+        )
+
+    def buffer(self, module, name, saved, mine, site):
+        statement, source = _attribute(module, name, "__init__")
+        if statement is None:
+            return None
+        text = source.segment(statement.value)
+        new = f'self.register_buffer("{name}", {text})'
+        edits = [source.replace((statement, new))]
+        evidence = [
+            f"it differed when the state was taken; after loading it is "
+            f"{'missing' if mine is None else 'what __init__ set'}"
+        ]
+        return found(
+            "tensor-not-a-buffer", "wrong result", (source.file, statement.lineno),
+            f"{type(module).__name__}.{name} is not part of the state_dict", evidence,
+            [(site, "the state was loaded here, without it")], [Fix(new, edits)],
+        )
+
+
+def _with_appends(source, module, name, statement, edits):
+    return edits
+
+
+def _is_repetition(node) -> bool:
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return False
+    listed = next((s for s in (node.left, node.right) if isinstance(s, ast.List)), None)
+    return listed is not None and len(listed.elts) == 1
+
+
+def _plain_tensors(module):
+    for name, value in vars(module).items():
+        if isinstance(value, _C.TensorBase) and not value.requires_grad and not name.startswith("_"):
+            yield name, value
+
+
+def _equal(a, b) -> bool:
+    import rushlight as torch
+
+    return a is b or (a.shape == b.shape and a.dtype == b.dtype and torch.equal(a, b))
+
+
+def _parameters(inner):
+    for one in inner:
+        if isinstance(one, nn.Module):
+            yield from one.parameters()
+        else:
+            yield one
+
+
+def _attribute(module, name, function="__init__"):
+    """The statement ``self.NAME = ...`` in the class of a module, in ``__init__`` before others."""
+    import sys
+
+    for cls in type(module).__mro__:
+        room = sys.modules.get(cls.__module__)
+        file = getattr(room, "__file__", None) or _file_of(cls)
+        source = Source.of(file) if file else None
+        if source is None or "rushlight" in (cls.__module__ or "").split(".")[0]:
+            continue
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.ClassDef) and node.name == cls.__name__:
+                found_ = source.attribute_assignments(name, node)
+                inside = [
+                    s for s in found_ if (f := source.function_of(s)) and f.name == function
+                ]
+                for statement in inside or found_:
+                    if isinstance(statement.targets[0], ast.Attribute):
+                        return statement, source
+    return None, None
+
+
+def _file_of(cls):
+    for value in vars(cls).values():
+        code = getattr(value, "__code__", None)
+        if code is not None:
+            return code.co_filename
+    return None
+
+
+@check
+class Held(Check):
+    """What optimizers hold against what gets gradients."""
+
+    kinds = ("optimizer-misses-parameters", "parameters-without-gradient")
+
+    def start(self, doctor):
+        self.optimizers, self.models, self.replaced = [], {}, {}
+        self.never, self.called, self.cuts, self.outputs = {}, {}, {}, {}
+        self.steps = {}
+        watch = doctor.watch
+        watch.on("optimizer", self.optimizer)
+        watch.on("forward", self.forward)
+        watch.on("step", self.step)
+        watch.on("op", self.op)
+
+    def optimizer(self, optimizer):
+        site = places.here()
+        held = [p for g in optimizer.param_groups for p in g["params"]]
+        models = {}
+        for frame in places.user_frames(3)[:3]:
+            for value in list(frame.f_locals.values()) + list(frame.f_globals.values()):
+                for one in (value, *_attributes(value)):
+                    if isinstance(one, nn.Module) and id(one) not in models:
+                        params = {id(p) for p in one.parameters()}
+                        if params:
+                            models[id(one)] = (one, params)
+        ids = {id(p) for p in held}
+        whole = [(m, params) for m, params in models.values() if params <= ids]
+        self.optimizers.append((optimizer, site, held, whole))
+        self.never[id(optimizer)] = {id(p) for p in held if p.requires_grad}
+
+    def forward(self, module, args, output):
+        """Which modules ran, and whether gradients were on."""
+        import rushlight as torch
+
+        entry = self.called.get(id(module))
+        if entry is None:
+            if not any(True for _ in module.parameters(recurse=False)):
+                return
+            entry = self.called[id(module)] = [module, 0, 0, None]
+        if torch.is_grad_enabled():
+            entry[1] += 1
+        else:
+            entry[2] += 1
+            if entry[3] is None:
+                entry[3] = [site_of(f) for f in places.user_frames(3)]
+
+    def op(self, op):
+        """Cuts: detach, or values without history that lie in a storage that has one."""
+        if op.name == "detach" and op.args and op.args[0].requires_grad:
+            self.cuts.setdefault(op.site, ("detach", op.site, _leaves_of(op.args[0])))
+            return
+        result = op.result
+        if len(self.outputs) > 2000:
+            self.outputs = {k: v for k, v in self.outputs.items() if v[0]() is not None}
+        for a in op.args:
+            if not isinstance(a, _C.TensorBase) or not a.is_floating_point() or a.requires_grad:
+                continue
+            if a.layout is not None and a.device.type == "cpu" and a.numel():
+                known = self.outputs.get(a.untyped_storage().data_ptr())
+                other = known[0]() if known is not None else None
+                if other is not None and other is not a and op.site not in self.cuts:
+                    made = op.calls.made(a)
+                    if made is None or made.name != "detach":
+                        self.cuts[op.site] = (".data", op.site, _leaves_of(other))
+        for r in result if isinstance(result, tuple) else (result,):
+            if isinstance(r, _C.TensorBase) and r.grad_fn is not None and r.device.type == "cpu":
+                self.outputs[r.untyped_storage().data_ptr()] = (weakref.ref(r),)
+
+    def step(self, optimizer):
+        count = self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
+        never = self.never.get(id(optimizer))
+        if never:
+            for group in optimizer.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        never.discard(id(p))
+        if count > 10 and count % 10:
+            return
+        held = {id(p) for o, *_ in self.optimizers for g in o.param_groups for p in g["params"]}
+        for made_with, site, _, whole in self.optimizers:
+            if made_with is not optimizer:
+                continue
+            for model, before in whole:
+                late = [
+                    (n, p) for n, p in model.named_parameters()
+                    if id(p) not in held and p.grad is not None and p.requires_grad
+                    and id(p) not in before
+                ]
+                if late:
+                    entry = self.replaced.setdefault(id(model), [model, site, late, 0])
+                    entry[3] = count
+
+    def findings(self, doctor):
+        out = [self.missed(*one) for one in self.replaced.values()]
+        return out + self.cut()
+
+    def missed(self, model, site, late, steps):
+        names = [n for n, _ in late]
+        count = sum(p.numel() for _, p in late)
+        total = sum(p.numel() for p in model.parameters())
+        owner = model.get_submodule(names[0].rpartition(".")[0])
+        built = places.built(owner)
+        evidence = [
+            f"{', '.join(names[:4])} ({count:,} of {total:,} values) got gradients and changed in 0 "
+            f"of {steps} steps"
+        ]
+        related, fixes = [], []
+        if built is not None:
+            source, call = built
+            related.append(((source.file, call.lineno), "made here, after the optimizer"))
+            fixes = self.later(site, source, source.statement_of(call))
+        return found(
+            "optimizer-misses-parameters", "wrong result", site,
+            f"the optimizer was built before {names[0].rpartition('.')[0] or names[0]} was", evidence,
+            related, fixes,
+        )
+
+    def later(self, site, source, statement):
+        """The optimizer's statement behind the one that made the layer, where both are together."""
+        made = site.statement
+        if made is None:
+            return []
+        if source.file == site.file and statement.parent is made.parent:
+            target = statement
+        else:
+            # the layer is made within a call: behind the statement of the same block that calls it
+            target = _caller_of(site.source, made, source.function_of(statement))
+            if target is None:
+                return []
+        if target.lineno < made.lineno:
+            return []
+        return [Fix("the optimizer after it", [places.moved_after(site.source, made, target)])]
+
+    def cut(self):
+        out = []
+        for optimizer, site, held, _ in self.optimizers:
+            never = self.never[id(optimizer)]
+            if self.steps.get(id(optimizer), 0) < 2 or not never:
+                continue
+            if len(never) == len([p for p in held if p.requires_grad]):
+                continue
+            left = [p for p in held if id(p) in never]
+            out += self.reasons(left, self.steps[id(optimizer)])
+        return out
+
+    def reasons(self, left, steps):
+        ids, out, told = {id(p) for p in left}, [], set()
+        evidence = (
+            f"{len(left)} parameters ({sum(p.numel() for p in left):,} values) that the optimizer "
+            f"holds got no gradient in {steps} steps"
+        )
+        for module, on, off, frames in self.called.values():
+            mine = {id(p) for p in module.parameters(recurse=False)} & ids
+            if not mine or on or not off or mine <= told:
+                continue
+            finding = self.no_grad(module, off, frames, evidence)
+            if finding is not None:
+                told |= mine
+                out.append(finding)
+        for what, site, leaves in self.cuts.values():
+            mine = {i for i in leaves if i in ids} - told
+            if mine:
+                told |= mine
+                out.append(self.detached(what, site, evidence))
+        return out
+
+    def no_grad(self, module, off, frames, evidence):
+        for site in frames or ():
+            if site is None or site.node is None:
+                continue
+            around = places.no_grad_around(site.source, site.node)
+            if around is None:
+                continue
+            source = site.source
+            if isinstance(around, ast.With):
+                edit, text = places.without_with(source, around), "without the no_grad block"
+            else:
+                edit, text = places.without_decorator(source, around), "without the decorator"
+            return found(
+                "parameters-without-gradient", "wrong result", (source.file, around.lineno),
+                f"{type(module).__name__} runs under no_grad in training", 
+                [evidence, f"{off} of {off} of its calls ran with gradients off"],
+                [(site, "the call in it")], [Fix(text, [edit])],
+            )
+        return None
+
+    def detached(self, what, site, evidence):
+        source, statement, changes = site.source, site.statement, []
+        name = "data" if what == ".data" else "detach"
+        at = site
+        for node in ast.walk(statement) if statement is not None else ():
+            if name == "data" and isinstance(node, ast.Attribute) and node.attr == "data":
+                changes.append((node, source.segment(node.value)))
+            if (
+                name == "detach" and isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute) and node.func.attr == "detach"
+            ):
+                changes.append((node, source.segment(node.func.value)))
+        related = []
+        if not changes and statement is not None:
+            at, changes = _data_before(source, statement)
+            at = at or site
+            related = [(site, "the values are used here, without their history")]
+        fixes = [Fix(f"without {what}", [source.replace(*changes)])] if changes else []
+        return found(
+            "parameters-without-gradient", "wrong result", at, f"{what} cuts the path to the loss",
+            [evidence], related, fixes,
+        )
+
+
+def _data_before(source, statement):
+    """``z = y.data`` in a statement before the one that uses z."""
+    names = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+    for name in names:
+        before = source.last_assignment(name, statement.lineno, source.function_of(statement))
+        for node in ast.walk(before) if before is not None else ():
+            if isinstance(node, ast.Attribute) and node.attr == "data":
+                return (source.file, before.lineno), [(node, source.segment(node.value))]
+    return None, []
+
+
+def _leaves_of(tensor, most=400) -> set[int]:
+    """The ids of the parameters that a tensor's graph ends in."""
+    seen, leaves, stack = set(), set(), [tensor.grad_fn]
+    while stack and len(seen) < most:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        variable = getattr(node, "variable", None)
+        if variable is not None:
+            leaves.add(id(variable))
+        stack += [n for n, _ in node.next_functions]
+    return leaves
+
+
+def _attributes(value):
+    """Modules that an object of the user's keeps in its attributes (a trainer's model)."""
+    if type(value).__module__ in ("builtins", "types") or isinstance(value, (type, nn.Module)):
+        return
+    try:
+        room = vars(value)
+    except TypeError:
+        return
+    if len(room) < 60:
+        yield from [v for v in room.values() if isinstance(v, nn.Module)]
+
+
+def _caller_of(source, made, function):
+    """A later statement beside ``made`` that calls a function of that name."""
+    if function is None:
+        return None
+    block = next(
+        (b for b in (getattr(made.parent, f, None) for f in ("body", "orelse")) if b and made in b), []
+    )
+    for statement in block:
+        if statement.lineno <= made.lineno:
+            continue
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == function.name:
+                return statement
+    return None

@@ -1,0 +1,222 @@
+"""Learning-rate schedules: stepped too often, too early, or never."""
+
+from __future__ import annotations
+
+import ast
+import sys
+
+from ...finding import Edit, Fix
+from ...registry import Check, check, kind
+from .. import places
+from ..places import found
+
+kind(
+    "scheduler-per-batch",
+    "A schedule that counts epochs is stepped at every batch",
+    """
+StepLR, MultiStepLR, ExponentialLR, ReduceLROnPlateau and most others count calls of step(). Their
+numbers are usually meant in epochs; called in the batch loop, the schedule is through after a few
+batches and the learning rate is practically zero (or starts to rise again). Call scheduler.step()
+once per epoch, after the batch loop. Only schedules made for it (OneCycleLR, CyclicLR, a LambdaLR
+over steps) belong in the batch loop.
+""",
+)
+kind(
+    "scheduler-before-optimizer",
+    "The scheduler is stepped before the optimizer",
+    """
+scheduler.step() sets the rate for what comes next. Called before optimizer.step(), the first value
+of the schedule is skipped and all others come one step too early. The order is optimizer.step(),
+then scheduler.step().
+""",
+)
+kind(
+    "scheduler-never-stepped",
+    "A scheduler was made and never stepped",
+    """
+A scheduler changes the learning rate only when its step() is called, usually once per epoch after
+the training loop. Without it the rate stays as the optimizer was given it (a warm-up schedule even
+stays at its tiny first value).
+""",
+)
+
+BY_EPOCH = (
+    "StepLR", "MultiStepLR", "ExponentialLR", "CosineAnnealingLR", "ReduceLROnPlateau",
+    "PolynomialLR", "LinearLR", "ConstantLR",
+)
+
+
+@check
+class Schedules(Check):
+    kinds = ("scheduler-per-batch", "scheduler-before-optimizer", "scheduler-never-stepped")
+
+    def start(self, doctor):
+        self.made, self.order, self.steps = {}, 0, {}
+        watch = doctor.watch
+        watch.on("scheduler", self.scheduler)
+        watch.on("scheduler_step", self.step)
+        watch.on("stepped", self.stepped)
+
+    def scheduler(self, scheduler):
+        if id(scheduler) not in self.made:
+            self.entry(scheduler)
+
+    def entry(self, scheduler):
+        optimizer = getattr(scheduler, "optimizer", None)
+        if optimizer is None:
+            return None
+        first = [g.get("initial_lr", g["lr"]) for g in optimizer.param_groups]
+        return self.made.setdefault(
+            id(scheduler),
+            {
+                "scheduler": scheduler, "site": places.here(), "steps": 0, "first": first[0],
+                "at": {}, "early": 0, "low": first[0], "low_at": 0,
+                "begun": self.steps.get(id(optimizer), 0),
+            },
+        )
+
+    def step(self, scheduler):
+        frame = sys._getframe(2)
+        for _ in range(6):
+            if frame is None:
+                return
+            if frame.f_code.co_name in ("_initial_step", "__init__") and "scheduler" in frame.f_code.co_filename:
+                return
+            frame = frame.f_back
+        entry = self.entry(scheduler)
+        if entry is None:
+            return
+        optimizer = scheduler.optimizer
+        if entry["steps"] == 0 and self.steps.get(id(optimizer), 0) == entry["begun"]:
+            entry["early"] += 1
+        entry["steps"] += 1
+        site = places.here()
+        entry["at"][site] = entry["at"].get(site, 0) + 1
+        rate = optimizer.param_groups[0]["lr"]
+        if rate < entry["low"]:
+            entry["low"], entry["low_at"] = rate, entry["steps"]
+
+    def stepped(self, optimizer):
+        self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
+
+    def findings(self, doctor):
+        out = []
+        for e in self.made.values():
+            scheduler, optimizer = e["scheduler"], e["scheduler"].optimizer
+            steps = self.steps.get(id(optimizer), 0) - e["begun"]
+            if not e["steps"] and steps >= 4 and not self.is_part(scheduler):
+                out.append(self.never(e, steps))
+            elif e["early"] and steps >= 2:
+                out.append(self.early(e, steps))
+            elif e["steps"] >= 0.9 * steps and steps >= 4:
+                finding = self.per_batch(e, steps)
+                out += [finding] if finding else []
+        return out
+
+    def is_part(self, scheduler):
+        """Whether a schedule belongs to another one (SequentialLR and its like)."""
+        return any(
+            scheduler in getattr(e["scheduler"], "_schedulers", ()) for e in self.made.values()
+        )
+
+    def per_batch(self, e, steps):
+        scheduler = e["scheduler"]
+        name = type(scheduler).__name__
+        site = max(e["at"], key=e["at"].get)
+        if name not in BY_EPOCH or site.node is None:
+            return None
+        rate = scheduler.optimizer.param_groups[0]["lr"]
+        low = min(rate, e["low"])
+        cosine = name == "CosineAnnealingLR" and e["steps"] > 1.5 * scheduler.T_max
+        linear = name in ("LinearLR", "ConstantLR", "PolynomialLR")
+        if not cosine and (linear or low > 1e-3 * e["first"]):
+            return None
+        where = self.loops(site)
+        if where is None:
+            return None
+        source, statement, batches, _ = where
+        evidence = [
+            f"{e['steps']} calls in {steps} optimizer steps took the rate from {e['first']:g} to "
+            f"{low:.3g}"
+        ]
+        fixes = []
+        if batches is not None:
+            edit = places.moved_after(source, statement, batches)
+            fixes.append(Fix("step it after the batch loop", [edit]))
+        return found(
+            "scheduler-per-batch", "wrong number", site,
+            f"{name} is stepped at each batch", evidence, [(e["site"], "its numbers are set here")],
+            fixes,
+        )
+
+    def loops(self, site):
+        """(source, statement, the batch loop, the epoch loop); None where there is one loop only."""
+        source, statement = site.source, site.statement
+        loops = source.loops_around(statement)
+        if len(loops) >= 2:
+            batches = loops[0]
+            if len(batches.body) == 1:
+                return source, statement, None, loops[1]
+            return source, statement, batches, loops[1]
+        function = source.function_of(statement)
+        if loops and function is not None:
+            alone = statement in loops[0].body and len(loops[0].body) > 1
+            return source, statement, loops[0] if alone else None, None
+        if function is not None:
+            return source, statement, None, None
+        return None
+
+    def early(self, e, steps):
+        site = next(iter(e["at"]))
+        source, fixes = site.source, []
+        if site.statement is not None:
+            block = getattr(site.statement.parent, "body", [])
+            for statement in block:
+                text = ast.unparse(statement)
+                if ".step(" in text and statement.lineno > site.line and "\n" not in text:
+                    edit = places.moved_after(source, site.statement, statement)
+                    fixes.append(Fix("after the optimizer's step", [edit]))
+                    break
+            else:
+                loop = next((s for s in block if isinstance(s, ast.For) and s.lineno > site.line), None)
+                if loop is not None:
+                    edit = places.moved_after(source, site.statement, loop)
+                    fixes.append(Fix("after the loop of this epoch", [edit]))
+        return found(
+            "scheduler-before-optimizer", "wrong number", site,
+            "the scheduler is stepped before the optimizer",
+            [f"its first step came before the first of {steps} optimizer steps: the rate "
+             f"{e['first']:g} was never used as planned"],
+            [(e["site"], "the scheduler")], fixes,
+        )
+
+    def never(self, e, steps):
+        site, fixes = e["site"], []
+        statement = site.statement if site else None
+        if isinstance(statement, ast.Assign):
+            name = site.source.segment(statement.targets[0])
+            loop = self.training_loop(site, statement)
+            if loop is not None:
+                last = loop.body[-1]
+                edit = Edit(
+                    site.file, last.lineno, last.end_lineno,
+                    "\n".join(
+                        [*site.source.lines[last.lineno - 1 : last.end_lineno],
+                         site.source.indented(loop.body[0], f"{name}.step()")]
+                    ),
+                )
+                fixes.append(Fix(f"{name}.step() at the end of each epoch", [edit]))
+        return found(
+            "scheduler-never-stepped", "wrong number", site,
+            f"{type(e['scheduler']).__name__} is never stepped",
+            [f"0 calls of step() in {steps} optimizer steps; the rate stayed "
+             f"{e['scheduler'].optimizer.param_groups[0]['lr']:g}"], [], fixes,
+        )
+
+    def training_loop(self, site, statement):
+        block = getattr(statement.parent, "body", [])
+        for other in block:
+            if isinstance(other, (ast.For, ast.While)) and other.lineno > statement.lineno:
+                if ".step()" in ast.unparse(other) or ".backward()" in ast.unparse(other):
+                    return other
+        return None
