@@ -57,13 +57,13 @@ class Site:
 
 
 _sites: dict[tuple, Site] = {}
-_is_user = lru_cache(maxsize=4096)(frames.is_user_code)
+is_user = lru_cache(maxsize=4096)(frames.is_user_code)
 
 
 def frame_here(depth: int = 1):
     """The innermost frame of the user's, or None."""
     frame = sys._getframe(depth)
-    while frame is not None and not _is_user(frame.f_code):
+    while frame is not None and not is_user(frame.f_code):
         frame = frame.f_back
     return frame
 
@@ -87,7 +87,7 @@ def here() -> Site | None:
 def running_module(depth: int = 1):
     """The module whose forward runs now within the package (an nn.Softmax, say), or None."""
     frame = sys._getframe(depth)
-    while frame is not None and not _is_user(frame.f_code):
+    while frame is not None and not is_user(frame.f_code):
         if frame.f_code.co_name == "forward" and "self" in frame.f_locals:
             return frame.f_locals["self"]
         frame = frame.f_back

@@ -9,7 +9,7 @@ from rushlight import _C
 
 from ..finding import Edit, Finding, Related
 from ..source import Source
-from .calls import Site, _is_user
+from .calls import Site, is_user
 
 
 def found(id: str, severity: str, site, title: str, evidence=(), related=(), fixes=()) -> Finding:
@@ -35,7 +35,7 @@ def user_frames(depth: int = 1) -> list:
     """The user's frames that run now, innermost first."""
     frame, frames = sys._getframe(depth), []
     while frame is not None:
-        if _is_user(frame.f_code):
+        if is_user(frame.f_code):
             frames.append(frame)
         frame = frame.f_back
     return frames

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import time
 import traceback
 from collections import defaultdict
@@ -16,10 +17,28 @@ def here():
     return _C._here()
 
 
+def outermost_call():
+    """The user's frame that called a module which no other module called; else None."""
+    from .calls import is_user
+
+    frame = sys._getframe(2)
+    while frame is not None and not is_user(frame.f_code):
+        if frame.f_code.co_name == "forward":
+            return None
+        frame = frame.f_back
+    at = frame
+    while at is not None:
+        if at.f_code.co_name == "forward" and hasattr(at.f_locals.get("self"), "named_modules"):
+            return None
+        at = at.f_back
+    return frame
+
+
 class Watch:
     """Listeners by event, called in the order in which they were added.
 
     forward(module, args, output)    after each module's call
+    call(module, output, frame)      after a call that no other module made; the caller's frame
     backward(tensor, arguments)      before ``backward``
     backward_end(tensor, arguments, error)   after it
     step(optimizer), stepped(optimizer), zero_grad(optimizer)   before, after, before
@@ -37,7 +56,9 @@ class Watch:
     container(module)                after a ModuleList or Sequential is made
     apply(function, args, result)    after a custom autograd.Function ran
     saved(object)                    before ``torch.save``
+    loader_made(loader)              after a DataLoader is made
     seeded(seed)                     before the global random state is set
+    asked(loader)                    before a batch is asked for
     waited(loader, seconds, computed)     how long a batch took, and what followed the one before
     """
 
@@ -68,13 +89,10 @@ class Watch:
     def start(self) -> None:
         """Puts itself in the way of the calls that somebody listens to."""
         heard = self._listeners
-        if "forward" in heard:
+        if "forward" in heard or "call" in heard:
             from rushlight.nn.modules.module import register_module_forward_hook
 
-            handle = register_module_forward_hook(
-                lambda module, args, output: self.tell("forward", module, args, output),
-                always_call=False,
-            )
+            handle = register_module_forward_hook(self._called, always_call=False)
             self._undo.append(handle.remove)
         if "step" in heard or "stepped" in heard:
             from rushlight.optim import optimizer
@@ -99,6 +117,12 @@ class Watch:
         """Takes itself out of the way."""
         while self._undo:
             self._undo.pop()()
+
+    def _called(self, module, args, output):
+        self.tell("forward", module, args, output)
+        frame = outermost_call()
+        if frame is not None:
+            self.tell("call", module, output, frame)
 
     def _telling_of_step(self, event: str):
         def told(optimizer, args, kwargs):
@@ -165,6 +189,17 @@ def _around(event: str, details, first: bool = True):
     return wrapper
 
 
+def _apply(watch, original):
+    bare = vars(_C._FunctionBase)["apply"]
+
+    def apply(cls, *args, **kwargs):
+        result = bare.__get__(None, cls)(*args, **kwargs)
+        watch.tell("apply", cls, args, result)
+        return result
+
+    return classmethod(apply)
+
+
 def _clip(watch, original):
     @functools.wraps(original)
     def clip(parameters, *args, **kwargs):
@@ -203,6 +238,8 @@ def _places():
         "load_state_dict": [(nn.Module, "load_state_dict", _loading)],
         "state_dict": [(nn.Module, "state_dict", _state)],
         "loader": [(DataLoader, "__iter__", _iteration)],
+        "loader_made": [(DataLoader, "__init__", _around("loader_made", first, False))],
+        "apply": [(autograd.Function, "apply", _apply)],
         "module_zero_grad": [(nn.Module, "zero_grad", _before("module_zero_grad"))],
         "clip": clips,
         "scaled": [(scaler, "scale", _around("scaled", first))],
@@ -263,6 +300,7 @@ def _iteration(watch, original):
 def _batches(watch, loader, batches):
     computed = 0.0
     while True:
+        watch.tell("asked", loader)
         asked = time.perf_counter()
         try:
             batch = next(batches)

@@ -91,9 +91,8 @@ class Modes(Check):
 
     def start(self, doctor):
         self.evaluated, self.trained, self.modes = {}, {}, {}
-        self.depth_of = {}
         self.last_forward = {}
-        doctor.watch.on("forward", self.forward)
+        doctor.watch.on("call", self.call)
         doctor.watch.on("mode", self.mode)
         doctor.watch.on("stepped", self.stepped)
         self.steps = 0
@@ -116,21 +115,18 @@ class Modes(Check):
             known = self.special[id(module)] = (module, names)
         return known[1]
 
-    def forward(self, module, args, output):
+    def call(self, module, output, frame):
         import rushlight as torch
 
-        frames = places.user_frames(3)
-        if not frames or any(_is_module_frame(f) for f in frames):
-            return
         specials = self.specials(module)
         if not specials:
             return
         active = [(n, m) for n, m in specials if m.training]
         grad = torch.is_grad_enabled()
-        site = site_of(frames[0])
+        site = site_of(frame)
         if not grad and active:
             entry = self.evaluated.setdefault(
-                (site, id(module)), [0, module, active, self.steps, [site_of(f) for f in frames]]
+                (site, id(module)), [0, module, active, self.steps]
             )
             entry[0] += 1
         if grad:
@@ -149,39 +145,38 @@ class Modes(Check):
     def findings(self, doctor):
         out = []
         for (site, key), entry in self.evaluated.items():
-            count, module, active, _, frames = entry
+            count, module, active, _ = entry
             if self.steps and count >= 1:
-                out.append(self.evaluating(site, count, module, active, frames))
+                out.append(self.evaluating(site, count, module, active))
         for key, (count, module, site) in self.in_eval_steps.items():
             last = self.in_train_steps[key]
             if (id(module), False) in self.modes and count >= 2:
                 out.append(self.not_restored(module, count, last[0], site))
         return out
 
-    def evaluating(self, site, count, module, active, frames):
+    def evaluating(self, site, count, module, active):
         names = ", ".join(f"{n or type(m).__name__}" for n, m in active[:3])
         evidence = [f"{count} forward passes under no_grad with {names} in training mode"]
         fixes, node = [], places.call_at(site)
         name = ast.unparse(node.func) if node is not None else None
-        if name is not None and site.source is not None:
-            at = site.statement
-            block = places.no_grad_around(site.source, node)
-            loops = site.source.loops_around(node)
-            function = site.source.function_of(node)
-            if loops and (not isinstance(block, ast.With) or loops[-1].lineno > block.lineno):
-                inner = [l for l in loops if not isinstance(block, ast.With) or l.lineno > block.lineno]
-                at = (inner if isinstance(block, ast.With) else loops[:1])[-1]
-            if isinstance(block, ast.With) and block.lineno < at.lineno:
-                at = block
-            text = f"{name}.eval()"
-            edits = [site.source.insert_before(at, text)]
-            if isinstance(block, ast.With) or function is None or at is not site.statement:
-                edits = [_around(site.source, at, text, f"{name}.train()")]
-            fixes.append(Fix(f"{text} before it, train() after it", edits))
+        if name is not None:
+            text, at = f"{name}.eval()", self.extent(site, node)
+            edit = _around(site.source, at, text, f"{name}.train()")
+            fixes.append(Fix(f"{text} before it, train() after it", [edit]))
         return found(
             "dropout-while-evaluating", "wrong number", site,
             f"{type(module).__name__} is evaluated in training mode", evidence, [], fixes,
         )
+
+    def extent(self, site, node):
+        """The statement that is the evaluation: its with-block, else its loop, else the call's."""
+        block = places.no_grad_around(site.source, node)
+        loops = site.source.loops_around(node)
+        if isinstance(block, ast.With):
+            return block
+        if isinstance(block, ast.expr) and loops:
+            return loops[-1]
+        return site.statement
 
     def not_restored(self, module, count, before, site):
         _, where = self.modes[id(module), False]
@@ -206,12 +201,6 @@ class Modes(Check):
             "train-not-restored", "wrong number", where,
             f"{type(module).__name__} stays in eval mode while it is trained", evidence, related, fixes,
         )
-
-
-def _is_module_frame(frame) -> bool:
-    """Whether a user's frame is the forward of a module: the call is not the outermost."""
-    owner = frame.f_locals.get("self")
-    return hasattr(owner, "named_modules") and frame.f_code.co_name == "forward"
 
 
 def _around(source, statement, before, after) -> Edit:

@@ -77,7 +77,7 @@ class Hidden(Check):
         self.repeated, self.lost, self.states = {}, {}, {}
         self.steps = 0
         watch = doctor.watch
-        watch.on("forward", self.forward)
+        watch.on("call", self.call)
         watch.on("step", self.step)
         watch.on("container", self.container)
         watch.on("state_dict", self.state)
@@ -85,7 +85,7 @@ class Hidden(Check):
         watch.on("optimizer", self.optimizer)
         self.plain = {}
 
-    def forward(self, module, args, output):
+    def call(self, module, output, frame):
         key = id(module)
         if key not in self.roots:
             self.roots[key] = module

@@ -1,0 +1,298 @@
+"""Graphs that live on: losses and outputs kept across steps, evaluations that build them in vain."""
+
+from __future__ import annotations
+
+import ast
+import collections
+import sys
+
+from rushlight import _C
+
+from ...finding import Fix
+from ...registry import Check, check, kind
+from ...source import Source
+from .. import places
+from ..calls import site_of
+from ..places import found
+
+kind(
+    "graph-kept-alive",
+    "Tensors kept across steps keep the graphs of all steps alive",
+    """
+A loss or output that requires gradients holds its graph: all nodes back to the parameters and,
+before backward, all values saved in them. Added up (total += loss) or kept in a list, the graphs of
+all steps stay, and memory grows with every step. After backward the saved values are freed and only
+nodes stay; without a backward (validation, say) everything does. Keep loss.item() or
+loss.detach(), and a hidden state as h.detach().
+""",
+)
+kind(
+    "graph-never-used",
+    "Evaluation builds graphs that no backward uses",
+    """
+A forward pass with gradients on builds a graph and saves values for backward. Where no backward
+follows, the memory and the time for it are lost. Evaluate under torch.no_grad() or
+torch.inference_mode().
+""",
+)
+
+MOST = 200_000
+LEAST_NODES = 12
+
+
+@check
+class Kept(Check):
+    kinds = ("graph-kept-alive",)
+
+    def start(self, doctor):
+        self.count, self.backwards, self.next_look = 0, 0, 4
+        self.grown = {}
+        watch = doctor.watch
+        watch.on("backward_end", self.backward_end)
+        watch.on("call", self.call)
+
+    def backward_end(self, tensor, arguments, error):
+        self.backwards += 1
+        self.turn(3)
+
+    def call(self, module, output, frame):
+        self.turn(3)
+
+    def turn(self, depth):
+        self.count += 1
+        if self.count < self.next_look:
+            return
+        self.next_look = self.count * 2
+        self.look(places.user_frames(depth + 1))
+
+    def stop(self, doctor):
+        main = sys.modules.get("__main__")
+        if main is not None and self.count >= 3:
+            self.look_at(vars(main), "")
+
+    def look(self, frames):
+        rooms = set()
+        for frame in frames:
+            for room in (frame.f_locals, frame.f_globals):
+                if id(room) not in rooms:
+                    rooms.add(id(room))
+                    self.look_at(room, frame.f_code.co_name, frame)
+
+    def look_at(self, room, function, frame=None):
+        for name, value in list(room.items()):
+            if name.startswith("__") or isinstance(value, (type(sys), type)):
+                continue
+            self.weigh(name, value, frame)
+            owner = type(value).__module__
+            if owner.split(".")[0] in ("rushlight", "torch", "builtins", "numpy", "collections"):
+                continue
+            try:
+                attributes = vars(value)
+            except TypeError:
+                continue
+            for inner, held in list(attributes.items()):
+                if inner not in ("_parameters", "_buffers", "_modules"):
+                    self.weigh(f"{name}.{inner}", held, frame)
+
+    def weigh(self, name, value, frame):
+        tensors = _kept_in(value)
+        if not tensors:
+            return
+        roots = [t.grad_fn for t in tensors]
+        nodes, saved = _size(roots)
+        entry = self.grown.setdefault(name, [])
+        entry.append((self.count, nodes, saved, len(tensors), _place_of(tensors[-1]), value_kind(value)))
+        del entry[:-4]
+
+    def findings(self, doctor):
+        out, places_seen = [], set()
+        for name, looks in sorted(self.grown.items(), key=lambda kv: "." in kv[0]):
+            first, last = looks[0], looks[-1]
+            turns = last[0] - first[0]
+            steady = last[1] - first[1]
+            many = len(looks) == 1 and last[3] >= 5 and last[1] >= 4 * last[3]
+            if not many and (turns < 1 or steady < max(turns, LEAST_NODES)):
+                if not (len(looks) > 1 and last[0] == first[0] and last[3] >= 5):
+                    continue
+            finding = self.finding(name, looks)
+            if finding is not None and (finding.file, finding.line) not in places_seen:
+                places_seen.add((finding.file, finding.line))
+                out.append(finding)
+        return out
+
+    def finding(self, name, looks):
+        turns, nodes, saved, count, origin, what = looks[-1]
+        if origin is None:
+            return None
+        source = Source.of(origin[0])
+        node = source.node_at(*origin[2:6]) if source else None
+        at, fixes, related = (origin[0], origin[2]), [], []
+        plain = name.rpartition(".")[2]
+        statement = source.statement_of(node) if node is not None else None
+        if isinstance(statement, ast.AugAssign):
+            fixes = [_detached(source, statement.value)]
+        elif what == "tensor" and isinstance(statement, ast.Assign):
+            fixes = self.carried(source, statement, plain)
+        else:
+            where = _put_into(source, plain) if source else None
+            if where is not None:
+                held, value = where
+                related = [(at, "what is kept is made here")]
+                at = (source.file, held.lineno)
+                fixes = [_detached(source, value)]
+        keeps = f"{name} keeps {count} tensors" if what != "tensor" else f"{name} is one tensor"
+        evidence = [
+            f"{keeps}, and with it {nodes:,}{'+' if nodes >= MOST else ''} graph nodes and "
+            f"{_bytes(saved)} of saved values, after {self.backwards} backward calls"
+        ]
+        if len(looks) > 1 and looks[0][1] < nodes:
+            evidence.append(f"at earlier looks: {', '.join(f'{n[1]:,}' for n in looks[:-1])} nodes")
+        return found(
+            "graph-kept-alive", "memory", at, f"{name} keeps the graphs of all turns alive", evidence,
+            related, fixes,
+        )
+
+    def carried(self, source, statement, name):
+        """``total = total + loss``: the other operand; a hidden state: the whole."""
+        value = statement.value
+        if isinstance(value, ast.BinOp):
+            sides = [s for s in (value.left, value.right) if ast.unparse(s).rpartition(".")[2] != name]
+            if len(sides) == 1:
+                return [_detached(source, sides[0])]
+        if isinstance(value, ast.Call) and len(statement.targets) == 1:
+            if isinstance(statement.targets[0], (ast.Name, ast.Attribute)):
+                target = source.segment(statement.targets[0])
+                edit = source.insert_after(statement, f"{target} = {target}.detach()")
+                return [_detached(source, value), Fix(f"{target}.detach() after it", [edit])]
+        return []
+
+
+def value_kind(value) -> str:
+    return "tensor" if isinstance(value, _C.TensorBase) else "container"
+
+
+def _kept_in(value) -> list:
+    """Tensors with a graph in a value: itself, or in a list, dict, deque, one level deeper too."""
+    if isinstance(value, _C.TensorBase):
+        return [value] if value.grad_fn is not None else []
+    if isinstance(value, dict):
+        value = list(value.values())
+    if not isinstance(value, (list, tuple, collections.deque, set)):
+        return []
+    tensors = []
+    for one in list(value)[-500:]:
+        if isinstance(one, _C.TensorBase):
+            if one.grad_fn is not None:
+                tensors.append(one)
+        elif isinstance(one, (tuple, list, dict)):
+            inner = one.values() if isinstance(one, dict) else one
+            tensors += [t for t in list(inner)[-500:] if isinstance(t, _C.TensorBase) and t.grad_fn is not None]
+    return tensors
+
+
+def _size(roots) -> tuple[int, int]:
+    """Nodes and saved bytes of graphs."""
+    seen, saved, stack = set(), 0, list(roots)
+    while stack and len(seen) < MOST:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        saved += _C._saved_bytes(node)
+        stack += [n for n, _ in node.next_functions if n is not None]
+    return len(seen), saved
+
+
+def _place_of(tensor):
+    return _C._origin(tensor) or _C._origin(tensor.grad_fn)
+
+
+def _put_into(source, name):
+    """The statement that puts something into a container of that name: (node, what is put)."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            holder = ast.unparse(node.func.value).rpartition(".")[2]
+            if node.func.attr in ("append", "appendleft", "add", "extend") and node.args:
+                if holder == name or holder.split("[")[0] == name:
+                    return node, node.args[0]
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            if ast.unparse(node.targets[0].value).rpartition(".")[2] == name:
+                return node, node.value
+        if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.List):
+            if ast.unparse(node.target).rpartition(".")[2] == name and len(node.value.elts) == 1:
+                return node, node.value.elts[0]
+    return None
+
+
+def _detached(source, node) -> Fix:
+    if isinstance(node, (ast.Tuple, ast.List)) and node.elts:
+        changes = [(e, _detach_text(source, e)) for e in node.elts]
+        return Fix("detached", [source.replace(*changes)])
+    text = _detach_text(source, node)
+    return Fix(text, [source.replace((node, text))])
+
+
+def _detach_text(source, node) -> str:
+    text = source.segment(node)
+    simple = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    return f"{text if simple else f'({text})'}.detach()"
+
+
+def _bytes(n: int) -> str:
+    if n < 1024:
+        return f"{n} bytes"
+    return f"{n / 1024:,.0f} KiB" if n < 1 << 20 else f"{n / (1 << 20):,.1f} MiB"
+
+
+@check
+class Unused(Check):
+    kinds = ("graph-never-used",)
+
+    def start(self, doctor):
+        self.open, self.sites, self.steps = {}, {}, 0
+        doctor.watch.on("call", self.call)
+        doctor.watch.on("backward", self.backward)
+
+    def call(self, module, output, frame):
+        if module.training or not isinstance(output, _C.TensorBase) or output.grad_fn is None:
+            return
+        site = site_of(frame)
+        entry = self.sites.setdefault(site, [0, 0, 0, type(module).__name__])
+        entry[0] += 1
+        self.open[site] = self.open.get(site, 0) + 1
+        if entry[0] <= 8:
+            nodes, saved = _size([output.grad_fn])
+            entry[1], entry[2] = max(entry[1], nodes), max(entry[2], saved)
+
+    def backward(self, tensor, arguments):
+        """A backward soon after a forward at a place: its graphs are used."""
+        for site, since in self.open.items():
+            if since == 1:
+                self.sites[site][0] -= 1
+        self.open.clear()
+
+    def findings(self, doctor):
+        out = []
+        for site, (count, nodes, saved, name) in self.sites.items():
+            if count >= 4 and saved * count >= 1 << 20:
+                out.append(self.finding(site, count, nodes, saved, name))
+        return out
+
+    def finding(self, site, count, nodes, saved, name):
+        evidence = [
+            f"{count} passes of {name} in eval mode led to no backward: {nodes} nodes and "
+            f"{_bytes(saved)} of saved values each, {_bytes(saved * count)} in all"
+        ]
+        fixes, statement = [], site.statement
+        if statement is not None:
+            torch = places.prefix_for(site.source, "torch", "torch")
+            first, last = statement.lineno, statement.end_lineno
+            text = site.source.indented(statement, f"with {torch}.no_grad():") + "\n"
+            text += site.source.reindented(first, last, 4)
+            from ...finding import Edit
+
+            fixes.append(Fix(f"under {torch}.no_grad()", [Edit(site.file, first, last, text)]))
+        return found(
+            "graph-never-used", "memory", site, "an evaluation builds graphs nobody uses", evidence,
+            [], fixes,
+        )
