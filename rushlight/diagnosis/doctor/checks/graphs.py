@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import collections
 import sys
+import weakref
+from typing import NamedTuple
 
 from rushlight import _C
 
@@ -38,6 +40,7 @@ torch.inference_mode().
 
 MOST = 200_000
 LEAST_NODES = 12
+LEAST_SAVED = 64 * 1024
 
 
 @check
@@ -45,30 +48,26 @@ class Kept(Check):
     kinds = ("graph-kept-alive",)
 
     def start(self, doctor):
-        self.count, self.backwards, self.next_look = 0, 0, 4
-        self.grown = {}
+        self.calls, self.backwards = 0, 0
+        self.looks = {}           # by name: what was there at each look
         watch = doctor.watch
         watch.on("backward_end", self.backward_end)
         watch.on("call", self.call)
 
     def backward_end(self, tensor, arguments, error):
         self.backwards += 1
-        self.turn(3)
+        if self.backwards > 1 and not self.backwards & (self.backwards - 1):
+            self.look(places.user_frames(4))
 
     def call(self, module, output, frame):
-        self.turn(3)
-
-    def turn(self, depth):
-        self.count += 1
-        if self.count < self.next_look:
-            return
-        self.next_look = self.count * 2
-        self.look(places.user_frames(depth + 1))
+        self.calls += 1
+        if not self.backwards and self.calls > 4 and not self.calls & (self.calls - 1):
+            self.look(places.user_frames(4))
 
     def stop(self, doctor):
         main = sys.modules.get("__main__")
-        if main is not None and self.count >= 3:
-            self.look_at(vars(main), "")
+        if main is not None and self.backwards + self.calls >= 3:
+            self.look_at(vars(main))
 
     def look(self, frames):
         rooms = set()
@@ -76,13 +75,13 @@ class Kept(Check):
             for room in (frame.f_locals, frame.f_globals):
                 if id(room) not in rooms:
                     rooms.add(id(room))
-                    self.look_at(room, frame.f_code.co_name, frame)
+                    self.look_at(room)
 
-    def look_at(self, room, function, frame=None):
+    def look_at(self, room):
         for name, value in list(room.items()):
             if name.startswith("__") or isinstance(value, (type(sys), type)):
                 continue
-            self.weigh(name, value, frame)
+            self.weigh(name, value)
             owner = type(value).__module__
             if owner.split(".")[0] in ("rushlight", "torch", "builtins", "numpy", "collections"):
                 continue
@@ -92,36 +91,34 @@ class Kept(Check):
                 continue
             for inner, held in list(attributes.items()):
                 if inner not in ("_parameters", "_buffers", "_modules"):
-                    self.weigh(f"{name}.{inner}", held, frame)
+                    self.weigh(f"{name}.{inner}", held)
 
-    def weigh(self, name, value, frame):
+    def weigh(self, name, value):
         tensors = _kept_in(value)
         if not tensors:
             return
-        roots = [t.grad_fn for t in tensors]
-        nodes, saved = _size(roots)
-        entry = self.grown.setdefault(name, [])
-        entry.append((self.count, nodes, saved, len(tensors), _place_of(tensors[-1]), value_kind(value)))
-        del entry[:-4]
+        nodes, saved = _size([t.grad_fn for t in tensors])
+        what = "tensor" if isinstance(value, _C.TensorBase) else "container"
+        first = weakref.ref(tensors[0])
+        looks = self.looks.setdefault(name, [])
+        looks.append(
+            Look(self.backwards, nodes, saved, len(tensors), _place_of(tensors[-1]), what, first)
+        )
+        del looks[:-4]
 
     def findings(self, doctor):
-        out, places_seen = [], set()
-        for name, looks in sorted(self.grown.items(), key=lambda kv: "." in kv[0]):
-            first, last = looks[0], looks[-1]
-            turns = last[0] - first[0]
-            steady = last[1] - first[1]
-            many = len(looks) == 1 and last[3] >= 5 and last[1] >= 4 * last[3]
-            if not many and (turns < 1 or steady < max(turns, LEAST_NODES)):
-                if not (len(looks) > 1 and last[0] == first[0] and last[3] >= 5):
-                    continue
+        out, seen = [], set()
+        for name, looks in sorted(self.looks.items(), key=lambda kv: "." in kv[0]):
+            if not (_grows(looks) or _waits(looks[-1])):
+                continue
             finding = self.finding(name, looks)
-            if finding is not None and (finding.file, finding.line) not in places_seen:
-                places_seen.add((finding.file, finding.line))
+            if finding is not None and (finding.file, finding.line) not in seen:
+                seen.add((finding.file, finding.line))
                 out.append(finding)
         return out
 
     def finding(self, name, looks):
-        turns, nodes, saved, count, origin, what = looks[-1]
+        _, nodes, saved, count, origin, what, _ = looks[-1]
         if origin is None:
             return None
         source = Source.of(origin[0])
@@ -145,8 +142,8 @@ class Kept(Check):
             f"{keeps}, and with it {nodes:,}{'+' if nodes >= MOST else ''} graph nodes and "
             f"{_bytes(saved)} of saved values, after {self.backwards} backward calls"
         ]
-        if len(looks) > 1 and looks[0][1] < nodes:
-            evidence.append(f"at earlier looks: {', '.join(f'{n[1]:,}' for n in looks[:-1])} nodes")
+        if len(looks) > 1 and looks[0].nodes < nodes:
+            evidence.append(f"at earlier looks: {', '.join(f'{n.nodes:,}' for n in looks[:-1])} nodes")
         return found(
             "graph-kept-alive", "memory", at, f"{name} keeps the graphs of all turns alive", evidence,
             related, fixes,
@@ -167,8 +164,35 @@ class Kept(Check):
         return []
 
 
-def value_kind(value) -> str:
-    return "tensor" if isinstance(value, _C.TensorBase) else "container"
+class Look(NamedTuple):
+    """What a name held after so many backward calls."""
+
+    turns: int
+    nodes: int
+    saved: int
+    count: int
+    origin: tuple | None
+    what: str
+    first: weakref.ref
+
+
+def _grows(looks) -> bool:
+    """A chain that got longer between all looks, or a container that keeps its first tensor."""
+    pairs = list(zip(looks, looks[1:], strict=False))
+    last = looks[-1]
+    if last.what == "tensor":
+        return len(looks) >= 3 and all(
+            b.what == "tensor" and b.nodes - a.nodes >= max(1, 0.9 * (b.turns - a.turns))
+            for a, b in pairs
+        ) and last.nodes - looks[0].nodes >= LEAST_NODES
+    first = last.first()
+    same = [look for look in looks if first is not None and look.first() is first]
+    return len(same) >= 2 and last.count - same[0].count >= 3 and last.count >= 5
+
+
+def _waits(look) -> bool:
+    """Many tensors whose graphs no backward has freed: results of an evaluation."""
+    return look.what == "container" and look.count >= 5 and look.saved >= LEAST_SAVED
 
 
 def _kept_in(value) -> list:

@@ -8,6 +8,7 @@ import sys
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
 from .. import places
+from ..calls import is_user
 from ..places import found
 
 kind(
@@ -77,11 +78,9 @@ class Schedules(Check):
 
     def step(self, scheduler):
         frame = sys._getframe(2)
-        for _ in range(6):
-            if frame is None:
-                return
-            if frame.f_code.co_name in ("_initial_step", "__init__") and "scheduler" in frame.f_code.co_filename:
-                return
+        while frame is not None and not is_user(frame.f_code):
+            if frame.f_code.co_name in ("__init__", "_initial_step"):
+                return                        # the first value, set when it is made
             frame = frame.f_back
         entry = self.entry(scheduler)
         if entry is None:
