@@ -188,8 +188,18 @@ class Calls(TorchFunctionMode):
 class Op:
     """One op that ran: its name, arguments, result, place and what its first operand came from."""
 
-    __slots__ = ("args", "calls", "facts", "frame", "known_module", "kwargs", "name", "result",
-                 "site", "source")
+    __slots__ = (
+        "args",
+        "calls",
+        "facts",
+        "frame",
+        "known_module",
+        "kwargs",
+        "name",
+        "result",
+        "site",
+        "source",
+    )
 
     def __init__(self, name, args, kwargs, result, site, frame, calls, source):
         self.name, self.args, self.kwargs, self.result = name, args, kwargs, result

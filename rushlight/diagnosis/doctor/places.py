@@ -141,8 +141,10 @@ def _moved(source, statement, target, after):
     """One edit of the lines from the one to the other; the statement takes the other's indent."""
     lines = source.lines
     by = len(source.indentation(target)) - len(source.indentation(statement))
-    text = source.reindented(statement.lineno, statement.end_lineno, by) if by else "\n".join(
-        lines[statement.lineno - 1 : statement.end_lineno]
+    text = (
+        source.reindented(statement.lineno, statement.end_lineno, by)
+        if by
+        else "\n".join(lines[statement.lineno - 1 : statement.end_lineno])
     )
     first = min(statement.lineno, target.lineno)
     last = max(statement.end_lineno, target.end_lineno)

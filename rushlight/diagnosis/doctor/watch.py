@@ -250,9 +250,7 @@ def _places():
             for k in (nn.ModuleList, nn.Sequential)
         ],
         "saved": [(torch, "save", _around("saved", first))],
-        "seeded": [
-            (room, "manual_seed", _around("seeded", first)) for room in (torch, random)
-        ],
+        "seeded": [(room, "manual_seed", _around("seeded", first)) for room in (torch, random)],
     }
 
 

@@ -26,8 +26,8 @@ kind(
     "snapshot-is-alias",
     "The remembered weights are the live ones",
     """
-state_dict() returns references to the parameters, not copies. Kept as the "best" weights, it goes on
-changing with every step, and restoring it restores nothing. Copy it:
+state_dict() returns references to the parameters, not copies. Kept as the "best" weights, it goes
+on changing with every step, and restoring it restores nothing. Copy it:
 copy.deepcopy(model.state_dict()), or {k: v.clone() for k, v in model.state_dict().items()}.
 """,
 )
@@ -74,7 +74,8 @@ class Loading(Check):
         keys = list(state)
         evidence = [
             f"0 of {len(own)} keys of {type(module).__name__} are in what was passed: it has "
-            + ", ".join(map(repr, keys[:4])) + (", ..." if len(keys) > 4 else "")
+            + ", ".join(map(repr, keys[:4]))
+            + (", ..." if len(keys) > 4 else "")
         ]
         fixes, call = [], places.call_at(site)
         if call is not None and call.args:
@@ -87,8 +88,13 @@ class Loading(Check):
                     evidence.append(f"{given}[{key!r}] has {len(own & set(inner))} of them")
             fixes += self.renamed(site, call, func, given, own, keys)
         return found(
-            "nothing-loaded", "wrong result", site,
-            "strict=False let a load pass that loaded nothing", evidence, [], fixes,
+            "nothing-loaded",
+            "wrong result",
+            site,
+            "strict=False let a load pass that loaded nothing",
+            evidence,
+            [],
+            fixes,
         )
 
     def renamed(self, site, call, func, given, own, keys):
@@ -114,10 +120,13 @@ class Loading(Check):
             text = f"{site.source.segment(call.args[0])}.state_dict()"
             fixes.append(Fix(text, [site.source.replace((call.args[0], text))]))
         return found(
-            "whole-model-saved", "note", site,
-            f"the whole {type(module).__name__} is pickled, with its class by name", 
-            [f"loading it needs {type(module).__module__}.{type(module).__qualname__} as it is now"],
-            [], fixes,
+            "whole-model-saved",
+            "note",
+            site,
+            f"the whole {type(module).__name__} is pickled, with its class by name",
+            [f"loading it needs {type(module).__qualname__} of {type(module).__module__} as it is"],
+            [],
+            fixes,
         )
 
 
@@ -181,19 +190,32 @@ class Snapshot(Check):
         if "copy" not in places.imported(source):
             line = source.lines[statement.lineno - 1 : statement.end_lineno]
             changed = edits[0].text
-            edits = [
-                Edit(
-                    source.file, statement.lineno, statement.end_lineno,
-                    source.indented(statement, "import copy") + "\n" + changed,
-                )
-            ] if len(line) == edits[0].text.count("\n") + 1 else edits
+            edits = (
+                [
+                    Edit(
+                        source.file,
+                        statement.lineno,
+                        statement.end_lineno,
+                        source.indented(statement, "import copy") + "\n" + changed,
+                    )
+                ]
+                if len(line) == edits[0].text.count("\n") + 1
+                else edits
+            )
         evidence = [
-            f"{name} still held the live {keys} tensors of {model} {steps} steps later: they "
-            "changed with it"
+            (
+                f"{name} still held the live {keys} tensors of {model} {steps} steps later: they "
+                "changed with it"
+            )
         ]
         return found(
-            "snapshot-is-alias", "wrong result", site,
-            f"{name} is not a copy: it changes with the model", evidence, [], [Fix(new, edits)],
+            "snapshot-is-alias",
+            "wrong result",
+            site,
+            f"{name} is not a copy: it changes with the model",
+            evidence,
+            [],
+            [Fix(new, edits)],
         )
 
 
@@ -213,8 +235,25 @@ def _remembered(site) -> str | None:
     if not direct:
         return None
     name = ast.unparse(statement.targets[0])
-    words = ("best", "snap", "backup", "before", "old", "init", "start", "prev", "remember", "keep",
-             "kept", "save", "good", "copy", "orig", "checkpoint", "ckpt")
+    words = (
+        "best",
+        "snap",
+        "backup",
+        "before",
+        "old",
+        "init",
+        "start",
+        "prev",
+        "remember",
+        "keep",
+        "kept",
+        "save",
+        "good",
+        "copy",
+        "orig",
+        "checkpoint",
+        "ckpt",
+    )
     if any(w in name.lower() for w in words) or _is_conditional(site.source, statement):
         return name
     return None

@@ -72,15 +72,23 @@ class Functions(Check):
         code = function.backward.__code__
         source = Source.of(code.co_filename)
         statement = source.statement(code.co_firstlineno) if source else None
-        definition = next(
-            (
-                n for n in ast.walk(source.tree)
-                if isinstance(n, ast.FunctionDef) and n.name == "backward"
-                and code.co_firstlineno <= n.lineno <= code.co_firstlineno + 3
-            ),
-            statement,
-        ) if source else None
-        returns = [n for n in ast.walk(definition) if isinstance(n, ast.Return)] if definition else []
+        definition = (
+            next(
+                (
+                    n
+                    for n in ast.walk(source.tree)
+                    if isinstance(n, ast.FunctionDef)
+                    and n.name == "backward"
+                    and code.co_firstlineno <= n.lineno <= code.co_firstlineno + 3
+                ),
+                statement,
+            )
+            if source
+            else None
+        )
+        returns = (
+            [n for n in ast.walk(definition) if isinstance(n, ast.Return)] if definition else []
+        )
         line = returns[-1].lineno if returns else code.co_firstlineno
         fixes = []
         if ignored and returns and returns[-1].value is not None:
@@ -97,7 +105,8 @@ class Functions(Check):
             fixes.append(Fix(new, [source.replace((first, new))]))
         id = "function-ignores-gradient" if ignored else "function-wrong-gradient"
         title = (
-            f"{function.__name__}.backward ignores the gradient that comes in" if ignored
+            f"{function.__name__}.backward ignores the gradient that comes in"
+            if ignored
             else f"{function.__name__}.backward disagrees with its forward"
         )
         return found(id, "wrong result", (code.co_filename, line), title, [evidence], [], fixes)
@@ -132,14 +141,20 @@ def _compare(function, args):
         if same_as_input:
             continue
         if torch.allclose(a, b, rtol=1e-6):
-            return True, f"twice the incoming gradient gave the same result, up to {float(a.abs().max()):.3g}"
+            return (
+                True,
+                f"twice the incoming gradient gave the same result, {float(a.abs().max()):.3g}",
+            )
         slope = _slope(function, wide, k, v)
         if slope is None:
             continue
         direction, numeric, rough = slope
         mine = float((a * direction).sum())
         if not rough and abs(mine - numeric) > 1e-3 * max(abs(mine), abs(numeric), 1e-6):
-            return False, f"along one direction backward says {mine:.5g}, forward changes by {numeric:.5g}"
+            return (
+                False,
+                f"along one direction backward says {mine:.5g}, forward changes by {numeric:.5g}",
+            )
     return None
 
 

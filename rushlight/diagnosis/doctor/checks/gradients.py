@@ -53,7 +53,7 @@ class State:
     """What happened to one optimizer's gradients since its last step."""
 
     def __init__(self):
-        self.zeroed = True        # nothing is stale before the first step
+        self.zeroed = True  # nothing is stale before the first step
         self.backwards = 0
         self.zeroed_after = None  # the site of a clearing between backward and step
         self.piled, self.steps, self.lost = 0, 0, 0
@@ -141,9 +141,13 @@ class Zeroing(Check):
             edit = step.source.insert_after(step.statement, f"{name}.zero_grad()")
             fixes.append(Fix(f"{name}.zero_grad() after the step", [edit]))
         return found(
-            "gradients-never-zeroed", "wrong result", back,
-            "each backward adds to the gradients of all steps before", evidence,
-            [(step, "the step that uses the sum")], fixes,
+            "gradients-never-zeroed",
+            "wrong result",
+            back,
+            "each backward adds to the gradients of all steps before",
+            evidence,
+            [(step, "the step that uses the sum")],
+            fixes,
         )
 
     def wrong_place(self, state):
@@ -153,9 +157,13 @@ class Zeroing(Check):
             fixes.append(Fix("zero_grad before backward", [edit]))
         evidence = [f"{state.lost} of {state.steps} steps found no gradient, or zeros"]
         return found(
-            "gradients-zeroed-before-step", "wrong result", site,
-            "gradients are cleared after backward and before the step", evidence,
-            [(back, "the backward whose result is lost"), (state.step_site, "the step")], fixes,
+            "gradients-zeroed-before-step",
+            "wrong result",
+            site,
+            "gradients are cleared after backward and before the step",
+            evidence,
+            [(back, "the backward whose result is lost"), (state.step_site, "the step")],
+            fixes,
         )
 
 
@@ -184,7 +192,11 @@ def _receiver(site, call, method: str) -> str | None:
     """``opt`` of ``opt.step()``; of ``scaler.step(opt)`` its argument."""
     if call is None or not isinstance(call.func, ast.Attribute) or call.func.attr != method:
         return None
-    return site.source.segment(call.args[0] if call.args and "scaler" in ast.unparse(call.func).lower() else call.func.value)
+    return site.source.segment(
+        call.args[0]
+        if call.args and "scaler" in ast.unparse(call.func).lower()
+        else call.func.value
+    )
 
 
 @check
@@ -192,7 +204,7 @@ class Clipping(Check):
     kinds = ("clip-at-wrong-place", "clip-before-unscale")
 
     def start(self, doctor):
-        self.fresh = False        # a backward ran since the last step or clearing
+        self.fresh = False  # a backward ran since the last step or clearing
         self.scaled = self.unscaled = False
         self.wrong, self.scaled_clips, self.clips = {}, {}, {}
         self.backward_site = self.step_site = self.scaler_site = None
@@ -263,8 +275,11 @@ class Clipping(Check):
             fixes.append(Fix("clip before the step", [edit]))
         evidence = [f"{count} of {count} times no backward had run since the last step"]
         return found(
-            "clip-at-wrong-place", "wrong number", site,
-            "gradients are clipped when there are none of this step", evidence,
+            "clip-at-wrong-place",
+            "wrong number",
+            site,
+            "gradients are clipped when there are none of this step",
+            evidence,
             [(back, "the backward whose gradients pass unclipped"), (self.step_site, "the step")],
             fixes,
         )
@@ -283,9 +298,13 @@ class Clipping(Check):
                 fixes.append(Fix(f"{line} before it", [edit]))
         evidence = [f"{count} of {count} times the gradients were {scale:g} times too large"]
         return found(
-            "clip-before-unscale", "wrong number", site,
-            "gradients are clipped while still multiplied by the loss scale", evidence,
-            [(step, "the step that divides them by the scale")], fixes,
+            "clip-before-unscale",
+            "wrong number",
+            site,
+            "gradients are clipped while still multiplied by the loss scale",
+            evidence,
+            [(step, "the step that divides them by the scale")],
+            fixes,
         )
 
 

@@ -1,9 +1,10 @@
-"""Graphs that live on: losses and outputs kept across steps, evaluations that build them in vain."""
+"""Graphs that live on: losses and outputs kept across steps, graphs that nothing uses."""
 
 from __future__ import annotations
 
 import ast
 import collections
+import itertools
 import sys
 import weakref
 from typing import NamedTuple
@@ -49,7 +50,7 @@ class Kept(Check):
 
     def start(self, doctor):
         self.calls, self.backwards = 0, 0
-        self.looks = {}           # by name: what was there at each look
+        self.looks = {}  # by name: what was there at each look
         watch = doctor.watch
         watch.on("backward_end", self.backward_end)
         watch.on("call", self.call)
@@ -99,10 +100,23 @@ class Kept(Check):
             return
         nodes, saved = _size([t.grad_fn for t in tensors])
         what = "tensor" if isinstance(value, _C.TensorBase) else "container"
-        first = weakref.ref(tensors[0])
         looks = self.looks.setdefault(name, [])
+        same = bool(looks) and looks[-1].first() is tensors[0]
+        first, summed = weakref.ref(tensors[0]), None
+        if what == "container":
+            summed = _sum_behind(tensors[-1])
         looks.append(
-            Look(self.backwards, nodes, saved, len(tensors), _place_of(tensors[-1]), what, first)
+            Look(
+                self.backwards,
+                nodes,
+                saved,
+                len(tensors),
+                _place_of(tensors[-1]),
+                what,
+                first,
+                same,
+                summed,
+            )
         )
         del looks[:-4]
 
@@ -115,10 +129,11 @@ class Kept(Check):
             if finding is not None and (finding.file, finding.line) not in seen:
                 seen.add((finding.file, finding.line))
                 out.append(finding)
-        return out
+        shown = {(r.file, r.line) for f in out for r in f.related}
+        return [f for f in out if (f.file, f.line) not in shown]
 
     def finding(self, name, looks):
-        _, nodes, saved, count, origin, what, _ = looks[-1]
+        _, nodes, saved, count, origin, what, *_ = looks[-1]
         if origin is None:
             return None
         source = Source.of(origin[0])
@@ -126,6 +141,15 @@ class Kept(Check):
         at, fixes, related = (origin[0], origin[2]), [], []
         plain = name.rpartition(".")[2]
         statement = source.statement_of(node) if node is not None else None
+        summed = looks[-1].summed
+        if summed is not None:
+            source, summed = summed
+        if summed is not None:
+            put = _put_into(source, plain)
+            related = [((source.file, put[0].lineno), "kept here")] if put else []
+            statement, at = summed, (source.file, summed.lineno)
+        if what == "tensor" and not _carries(statement, plain):
+            return None
         if isinstance(statement, ast.AugAssign):
             fixes = [_detached(source, statement.value)]
         elif what == "tensor" and isinstance(statement, ast.Assign):
@@ -139,21 +163,32 @@ class Kept(Check):
                 fixes = [_detached(source, value)]
         keeps = f"{name} keeps {count} tensors" if what != "tensor" else f"{name} is one tensor"
         evidence = [
-            f"{keeps}, and with it {nodes:,}{'+' if nodes >= MOST else ''} graph nodes and "
-            f"{_bytes(saved)} of saved values, after {self.backwards} backward calls"
+            (
+                f"{keeps}, and with it {nodes:,}{'+' if nodes >= MOST else ''} graph nodes and "
+                f"{_bytes(saved)} of saved values, after {self.backwards} backward calls"
+            )
         ]
         if len(looks) > 1 and looks[0].nodes < nodes:
-            evidence.append(f"at earlier looks: {', '.join(f'{n.nodes:,}' for n in looks[:-1])} nodes")
+            evidence.append(
+                f"at earlier looks: {', '.join(f'{n.nodes:,}' for n in looks[:-1])} nodes"
+            )
         return found(
-            "graph-kept-alive", "memory", at, f"{name} keeps the graphs of all turns alive", evidence,
-            related, fixes,
+            "graph-kept-alive",
+            "memory",
+            at,
+            f"{name} keeps the graphs of all turns alive",
+            evidence,
+            related,
+            fixes,
         )
 
     def carried(self, source, statement, name):
         """``total = total + loss``: the other operand; a hidden state: the whole."""
         value = statement.value
         if isinstance(value, ast.BinOp):
-            sides = [s for s in (value.left, value.right) if ast.unparse(s).rpartition(".")[2] != name]
+            sides = [
+                s for s in (value.left, value.right) if ast.unparse(s).rpartition(".")[2] != name
+            ]
             if len(sides) == 1:
                 return [_detached(source, sides[0])]
         if isinstance(value, ast.Call) and len(statement.targets) == 1:
@@ -174,20 +209,27 @@ class Look(NamedTuple):
     origin: tuple | None
     what: str
     first: weakref.ref
+    same: bool
+    summed: tuple | None
 
 
 def _grows(looks) -> bool:
     """A chain that got longer between all looks, or a container that keeps its first tensor."""
-    pairs = list(zip(looks, looks[1:], strict=False))
+    pairs = list(itertools.pairwise(looks))
     last = looks[-1]
     if last.what == "tensor":
-        return len(looks) >= 3 and all(
-            b.what == "tensor" and b.nodes - a.nodes >= max(1, 0.9 * (b.turns - a.turns))
-            for a, b in pairs
-        ) and last.nodes - looks[0].nodes >= LEAST_NODES
-    first = last.first()
-    same = [look for look in looks if first is not None and look.first() is first]
-    return len(same) >= 2 and last.count - same[0].count >= 3 and last.count >= 5
+        return (
+            len(looks) >= 3
+            and all(
+                b.what == "tensor" and b.nodes - a.nodes >= max(1, 0.9 * (b.turns - a.turns))
+                for a, b in pairs
+            )
+            and last.nodes - looks[0].nodes >= LEAST_NODES
+        )
+    if len(looks) < 2 or not last.same or last.count < 5:
+        return False
+    since = next((k for k in range(len(looks) - 1, 0, -1) if not looks[k].same), 0)
+    return last.count - looks[since].count >= 3
 
 
 def _waits(look) -> bool:
@@ -210,7 +252,11 @@ def _kept_in(value) -> list:
                 tensors.append(one)
         elif isinstance(one, (tuple, list, dict)):
             inner = one.values() if isinstance(one, dict) else one
-            tensors += [t for t in list(inner)[-500:] if isinstance(t, _C.TensorBase) and t.grad_fn is not None]
+            tensors += [
+                t
+                for t in list(inner)[-500:]
+                if isinstance(t, _C.TensorBase) and t.grad_fn is not None
+            ]
     return tensors
 
 
@@ -229,6 +275,36 @@ def _size(roots) -> tuple[int, int]:
 
 def _place_of(tensor):
     return _C._origin(tensor) or _C._origin(tensor.grad_fn)
+
+
+def _carries(statement, name) -> bool:
+    """Whether a statement computes a name from its own value before."""
+    if isinstance(statement, ast.AugAssign):
+        return True
+    value = getattr(statement, "value", None)
+    if value is None:
+        return False
+    return any(
+        getattr(n, "id", getattr(n, "attr", None)) == name
+        for n in ast.walk(value)
+        if isinstance(n, (ast.Name, ast.Attribute))
+    )
+
+
+def _sum_behind(tensor):
+    """The ``total += ...`` that a kept tensor was computed from, a few nodes behind it."""
+    stack = [(tensor.grad_fn, 0)]
+    while stack:
+        node, depth = stack.pop()
+        origin = _C._origin(node)
+        source = Source.of(origin[0]) if origin else None
+        at = source.node_at(*origin[2:6]) if source else None
+        statement = source.statement_of(at) if at is not None else None
+        if isinstance(statement, ast.AugAssign) and source.loops_around(statement):
+            return source, statement
+        if depth < 2:
+            stack += [(n, depth + 1) for n, _ in node.next_functions if n is not None]
+    return None
 
 
 def _put_into(source, name):
@@ -296,16 +372,20 @@ class Unused(Check):
         self.open.clear()
 
     def findings(self, doctor):
+        kept = next(c for c in doctor.checks if isinstance(c, Kept))
+        told = {f.line for f in kept.findings(doctor)}
         out = []
         for site, (count, nodes, saved, name) in self.sites.items():
-            if count >= 4 and saved * count >= 1 << 20:
+            if site.line not in told and count >= 4 and saved * count >= 1 << 20:
                 out.append(self.finding(site, count, nodes, saved, name))
         return out
 
     def finding(self, site, count, nodes, saved, name):
         evidence = [
-            f"{count} passes of {name} in eval mode led to no backward: {nodes} nodes and "
-            f"{_bytes(saved)} of saved values each, {_bytes(saved * count)} in all"
+            (
+                f"{count} passes of {name} in eval mode led to no backward: {nodes} nodes and "
+                f"{_bytes(saved)} of saved values each, {_bytes(saved * count)} in all"
+            )
         ]
         fixes, statement = [], site.statement
         if statement is not None:
@@ -317,6 +397,11 @@ class Unused(Check):
 
             fixes.append(Fix(f"under {torch}.no_grad()", [Edit(site.file, first, last, text)]))
         return found(
-            "graph-never-used", "memory", site, "an evaluation builds graphs nobody uses", evidence,
-            [], fixes,
+            "graph-never-used",
+            "memory",
+            site,
+            "an evaluation builds graphs nobody uses",
+            evidence,
+            [],
+            fixes,
         )

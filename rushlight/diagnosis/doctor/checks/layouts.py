@@ -68,8 +68,13 @@ class Reshape(Check):
                 fixes.append(Fix(new, [site.source.replace((node, new))]))
         evidence = [f"{name} turned {before} into {after}: the same sizes in another order"]
         return found(
-            "reshape-scrambles", "wrong result", site,
-            f"{name} does not swap axes, it regroups the values", evidence, [], fixes,
+            "reshape-scrambles",
+            "wrong result",
+            site,
+            f"{name} does not swap axes, it regroups the values",
+            evidence,
+            [],
+            fixes,
         )
 
 
@@ -81,7 +86,14 @@ def _swapped(before, after):
         return None
     left, order = list(enumerate(before)), []
     for size in after:
-        at = next((k for k, (_, n) in enumerate(left) if n == size and (not order or left[k][0] > order[-1])), None)
+        at = next(
+            (
+                k
+                for k, (_, n) in enumerate(left)
+                if n == size and (not order or left[k][0] > order[-1])
+            ),
+            None,
+        )
         if at is None:
             at = next(k for k, (_, n) in enumerate(left) if n == size)
         order.append(left.pop(at)[0])
@@ -135,12 +147,19 @@ class Cat(Check):
 
     def finding(self, site, turns, copied, final, place):
         evidence = [
-            f"{turns + 1} turns copied {copied / 1024:,.0f} KiB again for a result of "
-            f"{final / 1024:,.0f} KiB: {copied / max(final, 1):.0f} times"
+            (
+                f"{turns + 1} turns copied {copied / 1024:,.0f} KiB again for a result of "
+                f"{final / 1024:,.0f} KiB: {copied / max(final, 1):.0f} times"
+            )
         ]
         return found(
-            "cat-in-loop", "time", site, "each turn copies all that was there before", evidence,
-            [], self.collected(site, place),
+            "cat-in-loop",
+            "time",
+            site,
+            "each turn copies all that was there before",
+            evidence,
+            [],
+            self.collected(site, place),
         )
 
     def collected(self, site, place):
@@ -168,4 +187,6 @@ class Cat(Check):
         at, end = statement.lineno - first + 1, statement.end_lineno - first + 1
         lines[at : end + 1] = [source.indented(statement, f"{parts}.append({piece})")]
         lines.append(source.indented(loop, f"{name} = {whole}"))
-        return [Fix("collect the pieces, cat once", [Edit(source.file, first, last, "\n".join(lines))])]
+        return [
+            Fix("collect the pieces, cat once", [Edit(source.file, first, last, "\n".join(lines))])
+        ]

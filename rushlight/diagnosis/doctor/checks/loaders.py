@@ -19,8 +19,8 @@ kind(
     "loader-slower-than-model",
     "The model waits for its data most of the time",
     """
-The time spent in the loader was measured apart from the time between batches. Where the loader takes
-most of it, a faster model would change nothing. What helps depends on the cause: keep decoded
+The time spent in the loader was measured apart from the time between batches. Where the loader
+takes most of it, a faster model would change nothing. What helps depends on the cause: keep decoded
 samples in memory where they are the same in every epoch, do the work once before training, or
 let workers prepare batches (num_workers) when one sample takes long enough, about a millisecond;
 for cheap samples workers make it slower.
@@ -60,7 +60,7 @@ class Waiting(Check):
     kinds = ("loader-slower-than-model",)
 
     def start(self, doctor):
-        self.loaders, self.sampler = {}, None
+        self.loaders, self.at, self.sampler = {}, {}, None
         watch = doctor.watch
         watch.on("loader", self.loader)
         watch.on("waited", self.waited)
@@ -68,21 +68,23 @@ class Waiting(Check):
 
     def loader(self, loader):
         if loader.num_workers == 0 and not hasattr(loader.dataset, "tensors"):
-            entry = self.loaders.setdefault(id(loader), {"loader": loader, "site": places.here(), "epochs": []})
+            site = places.here()
+            entry = self.loaders.setdefault(site, {"loader": loader, "site": site, "epochs": []})
+            self.at[id(loader)] = site
             entry["epochs"].append([0, 0.0, 0.0])
             if self.sampler is None:
                 self.sampler = Sampler(threading.get_ident())
                 self.sampler.start()
 
     def asked(self, loader):
-        if self.sampler is not None and id(loader) in self.loaders:
+        if self.sampler is not None and id(loader) in self.at:
             self.sampler.loading = True
 
     def waited(self, loader, seconds, computed):
-        if self.sampler is None or id(loader) not in self.loaders:
+        if self.sampler is None or id(loader) not in self.at:
             return
         self.sampler.loading = False
-        epoch = self.loaders[id(loader)]["epochs"][-1]
+        epoch = self.loaders[self.at[id(loader)]]["epochs"][-1]
         epoch[0] += 1
         epoch[1] += seconds
         epoch[2] += computed
@@ -108,8 +110,10 @@ class Waiting(Check):
         size = loader.batch_size or 1
         each = waited / count / size
         evidence = [
-            f"in the last of {samples} passes: {waited / count * 1e3:.1f} ms waiting per batch, "
-            f"{computed / count * 1e3:.1f} ms computing ({share:.0%} waiting)",
+            (
+                f"in the last of {samples} passes: {waited / count * 1e3:.1f} ms waiting per batch, "
+                f"{computed / count * 1e3:.1f} ms computing ({share:.0%} waiting)"
+            ),
             f"one sample takes {each * 1e3:.2f} ms, in the training process (num_workers=0)",
         ]
         at, fixes = entry["site"], []
@@ -121,8 +125,13 @@ class Waiting(Check):
             if samples > 1:
                 fixes += self.cached(file, line)
         return found(
-            "loader-slower-than-model", "time", at, "the model waits for this line", evidence,
-            [(entry["site"], "the loop that waits")] if at is not entry["site"] else [], fixes,
+            "loader-slower-than-model",
+            "time",
+            at,
+            "the model waits for this line",
+            evidence,
+            [(entry["site"], "the loop that waits")] if at is not entry["site"] else [],
+            fixes,
         )
 
     def cached(self, file, line):
@@ -133,7 +142,11 @@ class Waiting(Check):
         if function is None or len(function.args.args) != 2:
             return []
         me, index = (a.arg for a in function.args.args)
-        if isinstance(statement, ast.Return) and statement.value is not None and len(function.body) == 1:
+        if (
+            isinstance(statement, ast.Return)
+            and statement.value is not None
+            and len(function.body) == 1
+        ):
             text = source.segment(statement.value)
             lines = (
                 f'kept = {me}.__dict__.setdefault("kept_samples", {{}})\n'

@@ -64,7 +64,7 @@ class Probabilities(Check):
         squashed = made.name in SOFTMAX or made.name in DOUBLE[op.name]
         if made.name == "log_softmax" or not squashed:
             return
-        if not {"softmax": "softmax", "sigmoid": "sigmoid"}.get(DOUBLE[op.name][0]) in made.name:
+        if {"softmax": "softmax", "sigmoid": "sigmoid"}.get(DOUBLE[op.name][0]) not in made.name:
             return
         key = (made.site, op.site)
         if key not in self.seen:
@@ -77,7 +77,8 @@ class Probabilities(Check):
         activation = "sigmoid" if "sigmoid" in made.name else "softmax"
         log = loss.startswith("nll")
         wants = "log-probabilities" if log else "raw scores (logits)"
-        title = f"{loss.removesuffix('_loss').removesuffix('_nd')} wants {wants} and got {activation}'s result"
+        name = loss.removesuffix("_loss") if loss.startswith("cross") else loss
+        title = f"{name} wants {wants} and got {activation}'s result"
         evidence = [
             f"its input {shape} lies between {values[0]:.3g} and {values[1]:.3g}: probabilities"
         ]
@@ -90,8 +91,13 @@ class Probabilities(Check):
         elif made.site.node is not None:
             fixes += self.of_call(made.site, log)
         return found(
-            "loss-on-probabilities", "wrong number", at, title, evidence,
-            [(site, "the loss that got them")], fixes,
+            "loss-on-probabilities",
+            "wrong number",
+            at,
+            title,
+            evidence,
+            [(site, "the loss that got them")],
+            fixes,
         )
 
     def of_module(self, source, call, log):
@@ -135,6 +141,17 @@ class Broadcast(Check):
 
     def op(self, op):
         name = op.name
+        if name == "broadcast_tensors":
+            pair = op.args[0] if len(op.args) == 1 else op.args
+            wide = _column_against_row(*pair) if len(pair) == 2 else None
+            if wide is not None:
+                op.facts = ((op.site, wide, tuple(pair[0].shape), name),)
+            return
+        if name in ELEMENTWISE_LOSSES and op.source is not None and op.source.passed:
+            one = op.source.passed[0]
+            if one[3] == "broadcast_tensors":
+                self.seen.setdefault(one[0], (*one, op.site))
+            return
         if name in ELEMENTWISE_LOSSES or name in COMPARISONS or name in DIFFERENCES:
             if len(op.args) < 2:
                 return
@@ -142,7 +159,9 @@ class Broadcast(Check):
             if wide is None or self.is_meant(op):
                 return
             if name in ELEMENTWISE_LOSSES:
-                self.seen.setdefault(op.site, (op.site, wide, tuple(op.args[0].shape), name, op.site))
+                self.seen.setdefault(
+                    op.site, (op.site, wide, tuple(op.args[0].shape), name, op.site)
+                )
             else:
                 op.facts = ((op.site, wide, tuple(op.args[0].shape), name),)
         elif name in ON_THE_WAY or name in REDUCTIONS or name in PASSING:
@@ -164,7 +183,9 @@ class Broadcast(Check):
             return True
         same = a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
         return same or any(
-            m is not None and m.name in ("__getitem__", "unsqueeze") and m.site.line == op.site.line
+            m is not None
+            and m.name in ("__getitem__", "unsqueeze")
+            and m.site.line == op.site.line
             and t.dim() == 2
             for m, t in zip(made, (a, b), strict=True)
         )
@@ -176,7 +197,9 @@ class Broadcast(Check):
         n = max(shape)
         shapes = (f"({n}, 1)", f"({n},)") if wide == 0 else (f"({n},)", f"({n}, 1)")
         what = "compared" if name in COMPARISONS else "combined"
-        evidence = [f"{shapes[0]} and {shapes[1]} {what}: ({n}, {n}), {n * n} values instead of {n}"]
+        evidence = [
+            f"{shapes[0]} and {shapes[1]} {what}: ({n}, {n}), {n * n} values instead of {n}"
+        ]
         fixes, node = [], places.operand(site, wide)
         if node is not None and name != "rsub":
             text = site.source.segment(node)
@@ -186,9 +209,13 @@ class Broadcast(Check):
                 Fix(f"{text}.squeeze(1)", [site.source.replace((node, f"{text}.squeeze(1)"))])
             )
         return found(
-            "broadcast-comparison", "wrong number", site,
-            f"every one of {n} values met all {n} of the other side", evidence,
-            [(reduced, "the number made from it")] if reduced is not site else [], fixes,
+            "broadcast-comparison",
+            "wrong number",
+            site,
+            f"every one of {n} values met all {n} of the other side",
+            evidence,
+            [(reduced, "the number made from it")] if reduced is not site else [],
+            fixes,
         )
 
 

@@ -77,11 +77,18 @@ class FunctionalDropout(Check):
             fixes.append(Fix("training=self.training", [edit]))
         elif call is not None:
             node = next(k.value for k in call.keywords if k.arg == "training")
-            fixes.append(Fix("training=self.training", [site.source.replace((node, "self.training"))]))
+            fixes.append(
+                Fix("training=self.training", [site.source.replace((node, "self.training"))])
+            )
         evidence = [f"dropped {rate:.0%} of the values {count} times while {name} was in eval mode"]
         return found(
-            "functional-dropout", "wrong number", site,
-            "this dropout does not follow model.eval()", evidence, [], fixes,
+            "functional-dropout",
+            "wrong number",
+            site,
+            "this dropout does not follow model.eval()",
+            evidence,
+            [],
+            fixes,
         )
 
 
@@ -109,8 +116,11 @@ class Modes(Check):
         known = self.special.get(id(module))
         if known is None or known[0] is not module:
             names = [
-                (n, m) for n, m in module.named_modules() if type(m).__name__.startswith(SPECIAL)
-                and getattr(m, "p", 1) and getattr(m, "track_running_stats", True)
+                (n, m)
+                for n, m in module.named_modules()
+                if type(m).__name__.startswith(SPECIAL)
+                and getattr(m, "p", 1)
+                and getattr(m, "track_running_stats", True)
             ]
             known = self.special[id(module)] = (module, names)
         return known[1]
@@ -125,9 +135,7 @@ class Modes(Check):
         grad = torch.is_grad_enabled()
         site = site_of(frame)
         if not grad and active:
-            entry = self.evaluated.setdefault(
-                (site, id(module)), [0, module, active, self.steps]
-            )
+            entry = self.evaluated.setdefault((site, id(module)), [0, module, active, self.steps])
             entry[0] += 1
         if grad:
             self.last_forward[id(module)] = (module, site, not active)
@@ -164,8 +172,13 @@ class Modes(Check):
             edit = _around(site.source, at, text, f"{name}.train()")
             fixes.append(Fix(f"{text} before it, train() after it", [edit]))
         return found(
-            "dropout-while-evaluating", "wrong number", site,
-            f"{type(module).__name__} is evaluated in training mode", evidence, [], fixes,
+            "dropout-while-evaluating",
+            "wrong number",
+            site,
+            f"{type(module).__name__} is evaluated in training mode",
+            evidence,
+            [],
+            fixes,
         )
 
     def extent(self, site, node):
@@ -182,8 +195,10 @@ class Modes(Check):
         _, where = self.modes[id(module), False]
         train = self.modes.get((id(module), True))
         evidence = [
-            f"{count} steps with all of its dropout and batch norm in eval mode, {before} before "
-            "them in training mode"
+            (
+                f"{count} steps with all of its dropout and batch norm in eval mode, {before} before "
+                "them in training mode"
+            )
         ]
         related = [(site, "the forward pass of those steps")]
         if train is not None:
@@ -198,8 +213,13 @@ class Modes(Check):
             edit = site.source.insert_before(at, f"{ast.unparse(call.func)}.train()")
             fixes.append(Fix("train() before training goes on", [edit]))
         return found(
-            "train-not-restored", "wrong number", where,
-            f"{type(module).__name__} stays in eval mode while it is trained", evidence, related, fixes,
+            "train-not-restored",
+            "wrong number",
+            where,
+            f"{type(module).__name__} stays in eval mode while it is trained",
+            evidence,
+            related,
+            fixes,
         )
 
 

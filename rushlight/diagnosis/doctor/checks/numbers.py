@@ -39,7 +39,7 @@ RISKY = frozenset(
 )
 TOLERATING = frozenset("nan_to_num nan_to_num_ nansum nanmean nanmedian".split())
 SAMPLES = 24
-HOOKED = ("Sqrt", "Rsqrt", "Log", "Div", "Pow", "Norm", "Std", "Var", "Acos", "Asin", "Exp", "Atan")
+HOOKED = tuple("Sqrt Rsqrt Log Div Pow Norm Std Var Acos Asin Exp Atan".split())
 WALKED = 3000
 
 
@@ -121,7 +121,9 @@ class Nan(Check):
             fixes += self.uncorrected(site)
         if name in ("sqrt", "log", "div", "log2", "log10", "rsqrt"):
             fixes += self.clamped(site, name)
-        return found("nan-made", "wrong result", at, f"{name} made NaN here first", evidence, related, fixes)
+        return found(
+            "nan-made", "wrong result", at, f"{name} made NaN here first", evidence, related, fixes
+        )
 
     def finite_masks(self, site):
         """-inf in the statement becomes the smallest finite number of the scores' dtype."""
@@ -173,8 +175,13 @@ class Nan(Check):
         if node is not None:
             fixes = self.guarded(source, node)
         return found(
-            "nan-gradient", "wrong result", (file, line),
-            f"the gradient of {op} is NaN; forward nothing was", evidence, [], fixes,
+            "nan-gradient",
+            "wrong result",
+            (file, line),
+            f"the gradient of {op} is NaN; forward nothing was",
+            evidence,
+            [],
+            fixes,
         )
 
     def guarded(self, source, node):
@@ -197,7 +204,11 @@ class Nan(Check):
             chosen = f"{text}, 1.0" if first else f"1.0, {text}"
             new = f"{torch}.where({condition}, {chosen})"
             fixes.append(Fix(f"{new} inside it", [source.replace((inner, new))]))
-        new = f"({text}).clamp(min=1e-12)" if not isinstance(inner, ast.Name) else f"{text}.clamp(min=1e-12)"
+        new = (
+            f"({text}).clamp(min=1e-12)"
+            if not isinstance(inner, ast.Name)
+            else f"{text}.clamp(min=1e-12)"
+        )
         fixes.append(Fix(f"{new}: never exactly 0", [source.replace((inner, new))]))
         return fixes
 

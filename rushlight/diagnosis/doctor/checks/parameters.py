@@ -156,7 +156,9 @@ class Hidden(Check):
             mine = module_plain.get(key)
             if mine is None or not _equal(mine, value):
                 inner = module.get_submodule(key[0])
-                self.lost.setdefault((type(inner), key[1]), (inner, key[1], value, mine, places.here()))
+                self.lost.setdefault(
+                    (type(inner), key[1]), (inner, key[1], value, mine, places.here())
+                )
 
     def findings(self, doctor):
         out = []
@@ -180,21 +182,30 @@ class Hidden(Check):
         new = f"{torch_nn}.{wanted}"
         count = sum(p.numel() for p in missing)
         evidence = [
-            f"{len(missing)} parameters with {count:,} values are missing from parameters() and "
-            "state_dict(); no optimizer built from it can change them"
+            (
+                f"{len(missing)} parameters with {count:,} values are missing from parameters() and "
+                "state_dict(); no optimizer built from it can change them"
+            )
         ]
         edits = [source.replace((node, f"{new}({source.segment(node)})"))]
         edits = _with_appends(source, module, name, statement, edits)
         fixes = [Fix(f"{new}(...) instead of a plain {type(value).__name__}", edits)]
         return found(
-            "modules-in-plain-list", "wrong result", (source.file, statement.lineno),
+            "modules-in-plain-list",
+            "wrong result",
+            (source.file, statement.lineno),
             f"{type(module).__name__}.{name} is a plain {type(value).__name__}: its "
-            f"{len(inner)} {kinds.lower()}s are hidden", evidence, [], fixes,
+            f"{len(inner)} {kinds.lower()}s are hidden",
+            evidence,
+            [],
+            fixes,
         )
 
     def repetition(self, site, node, children):
         source = site.source
-        listed, count = (node.left, node.right) if isinstance(node.left, ast.List) else (node.right, node.left)
+        listed, count = (
+            (node.left, node.right) if isinstance(node.left, ast.List) else (node.right, node.left)
+        )
         part = listed.elts[0]
         made = source.segment(part)
         if isinstance(part, ast.Name):
@@ -204,14 +215,20 @@ class Hidden(Check):
         new = f"[{made} for _ in range({source.segment(count)})]"
         sizes = sum(p.numel() for p in children[0].parameters())
         evidence = [
-            f"{len(children)} entries, {len({id(c) for c in children})} object: {sizes:,} values "
-            f"instead of {sizes * len(children):,}"
+            (
+                f"{len(children)} entries, {len({id(c) for c in children})} object: {sizes:,} values "
+                f"instead of {sizes * len(children):,}"
+            )
         ]
         if not sizes:
             return None
         return found(
-            "layer-repeated", "wrong result", (source.file, node.lineno),
-            f"all {len(children)} layers are one and the same", evidence, [],
+            "layer-repeated",
+            "wrong result",
+            (source.file, node.lineno),
+            f"all {len(children)} layers are one and the same",
+            evidence,
+            [],
             [Fix(new, [source.replace((node, new))])],
         )
 
@@ -223,13 +240,19 @@ class Hidden(Check):
         new = f'self.register_buffer("{name}", {text})'
         edits = [source.replace((statement, new))]
         evidence = [
-            f"it differed when the state was taken; after loading it is "
-            f"{'missing' if mine is None else 'what __init__ set'}"
+            (
+                f"it differed when the state was taken; after loading it is "
+                f"{'missing' if mine is None else 'what __init__ set'}"
+            )
         ]
         return found(
-            "tensor-not-a-buffer", "wrong result", (source.file, statement.lineno),
-            f"{type(module).__name__}.{name} is not part of the state_dict", evidence,
-            [(site, "the state was loaded here, without it")], [Fix(new, edits)],
+            "tensor-not-a-buffer",
+            "wrong result",
+            (source.file, statement.lineno),
+            f"{type(module).__name__}.{name} is not part of the state_dict",
+            evidence,
+            [(site, "the state was loaded here, without it")],
+            [Fix(new, edits)],
         )
 
 
@@ -246,7 +269,11 @@ def _is_repetition(node) -> bool:
 
 def _plain_tensors(module):
     for name, value in vars(module).items():
-        if isinstance(value, _C.TensorBase) and not value.requires_grad and not name.startswith("_"):
+        if (
+            isinstance(value, _C.TensorBase)
+            and not value.requires_grad
+            and not name.startswith("_")
+        ):
             yield name, value
 
 
@@ -277,9 +304,7 @@ def _attribute(module, name, function="__init__"):
         for node in ast.walk(source.tree):
             if isinstance(node, ast.ClassDef) and node.name == cls.__name__:
                 found_ = source.attribute_assignments(name, node)
-                inside = [
-                    s for s in found_ if (f := source.function_of(s)) and f.name == function
-                ]
+                inside = [s for s in found_ if (f := source.function_of(s)) and f.name == function]
                 for statement in inside or found_:
                     if isinstance(statement.targets[0], ast.Attribute):
                         return statement, source
@@ -303,7 +328,7 @@ class Held(Check):
     def start(self, doctor):
         self.optimizers, self.models, self.replaced = [], {}, {}
         self.never, self.called, self.cuts, self.outputs = {}, {}, {}, {}
-        self.steps = {}
+        self.steps, self.seen_ops = {}, 0
         watch = doctor.watch
         watch.on("optimizer", self.optimizer)
         watch.on("forward", self.forward)
@@ -347,22 +372,30 @@ class Held(Check):
         if op.name == "detach" and op.args and op.args[0].requires_grad:
             self.cuts.setdefault(op.site, ("detach", op.site, _leaves_of(op.args[0])))
             return
-        result = op.result
+        self.seen_ops += 1
         if len(self.outputs) > 2000:
             self.outputs = {k: v for k, v in self.outputs.items() if v[0]() is not None}
         for a in op.args:
             if not isinstance(a, _C.TensorBase) or not a.is_floating_point() or a.requires_grad:
                 continue
-            if a.layout is not None and a.device.type == "cpu" and a.numel():
-                known = self.outputs.get(a.untyped_storage().data_ptr())
-                other = known[0]() if known is not None else None
-                if other is not None and other is not a and op.site not in self.cuts:
-                    made = op.calls.made(a)
-                    if made is None or made.name != "detach":
-                        self.cuts[op.site] = (".data", op.site, _leaves_of(other))
+            if a.device.type == "cpu" and a.numel() and op.site not in self.cuts:
+                self.without_history(op, a)
+        result = op.result
         for r in result if isinstance(result, tuple) else (result,):
             if isinstance(r, _C.TensorBase) and r.grad_fn is not None and r.device.type == "cpu":
-                self.outputs[r.untyped_storage().data_ptr()] = (weakref.ref(r),)
+                leaves = _leaves_of(r) if self.seen_ops < 300 else None
+                self.outputs[r.untyped_storage().data_ptr()] = (weakref.ref(r), leaves)
+
+    def without_history(self, op, a):
+        """A tensor that no op made and that lies where one with a history did: ``.data``."""
+        known = self.outputs.get(a.untyped_storage().data_ptr())
+        if known is None:
+            return
+        other, made = known[0](), op.calls.made(a)
+        if other is not None and other is not a and (made is None or made.name != "detach"):
+            self.cuts[op.site] = (".data", op.site, _leaves_of(other))
+        elif other is None and made is None and known[1]:
+            self.cuts[op.site] = (".data", op.site, known[1])
 
     def step(self, optimizer):
         count = self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
@@ -380,8 +413,11 @@ class Held(Check):
                 continue
             for model, before in whole:
                 late = [
-                    (n, p) for n, p in model.named_parameters()
-                    if id(p) not in held and p.grad is not None and p.requires_grad
+                    (n, p)
+                    for n, p in model.named_parameters()
+                    if id(p) not in held
+                    and p.grad is not None
+                    and p.requires_grad
                     and id(p) not in before
                 ]
                 if late:
@@ -399,8 +435,10 @@ class Held(Check):
         owner = model.get_submodule(names[0].rpartition(".")[0])
         built = places.built(owner)
         evidence = [
-            f"{', '.join(names[:4])} ({count:,} of {total:,} values) got gradients and changed in 0 "
-            f"of {steps} steps"
+            (
+                f"{', '.join(names[:4])} ({count:,} of {total:,} values) got gradients and changed "
+                f"of {steps} steps"
+            )
         ]
         related, fixes = [], []
         if built is not None:
@@ -408,9 +446,13 @@ class Held(Check):
             related.append(((source.file, call.lineno), "made here, after the optimizer"))
             fixes = self.later(site, source, source.statement_of(call))
         return found(
-            "optimizer-misses-parameters", "wrong result", site,
-            f"the optimizer was built before {names[0].rpartition('.')[0] or names[0]} was", evidence,
-            related, fixes,
+            "optimizer-misses-parameters",
+            "wrong result",
+            site,
+            f"the optimizer was built before {names[0].rpartition('.')[0] or names[0]} was",
+            evidence,
+            related,
+            fixes,
         )
 
     def later(self, site, source, statement):
@@ -431,7 +473,7 @@ class Held(Check):
 
     def cut(self):
         out = []
-        for optimizer, site, held, _ in self.optimizers:
+        for optimizer, _site, held, _ in self.optimizers:
             never = self.never[id(optimizer)]
             if self.steps.get(id(optimizer), 0) < 2 or not never:
                 continue
@@ -475,10 +517,13 @@ class Held(Check):
             else:
                 edit, text = places.without_decorator(source, around), "without the decorator"
             return found(
-                "parameters-without-gradient", "wrong result", (source.file, around.lineno),
-                f"{type(module).__name__} runs under no_grad in training", 
+                "parameters-without-gradient",
+                "wrong result",
+                (source.file, around.lineno),
+                f"{type(module).__name__} runs under no_grad in training",
                 [evidence, f"{off} of {off} of its calls ran with gradients off"],
-                [(site, "the call in it")], [Fix(text, [edit])],
+                [(site, "the call in it")],
+                [Fix(text, [edit])],
             )
         return None
 
@@ -490,8 +535,10 @@ class Held(Check):
             if name == "data" and isinstance(node, ast.Attribute) and node.attr == "data":
                 changes.append((node, source.segment(node.value)))
             if (
-                name == "detach" and isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute) and node.func.attr == "detach"
+                name == "detach"
+                and isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "detach"
             ):
                 changes.append((node, source.segment(node.func.value)))
         related = []
@@ -501,8 +548,13 @@ class Held(Check):
             related = [(site, "the values are used here, without their history")]
         fixes = [Fix(f"without {what}", [source.replace(*changes)])] if changes else []
         return found(
-            "parameters-without-gradient", "wrong result", at, f"{what} cuts the path to the loss",
-            [evidence], related, fixes,
+            "parameters-without-gradient",
+            "wrong result",
+            at,
+            f"{what} cuts the path to the loss",
+            [evidence],
+            related,
+            fixes,
         )
 
 
@@ -549,12 +601,16 @@ def _caller_of(source, made, function):
     if function is None:
         return None
     block = next(
-        (b for b in (getattr(made.parent, f, None) for f in ("body", "orelse")) if b and made in b), []
+        (b for b in (getattr(made.parent, f, None) for f in ("body", "orelse")) if b and made in b),
+        [],
     )
     for statement in block:
         if statement.lineno <= made.lineno:
             continue
         for node in ast.walk(statement):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == function.name:
+            if (
+                isinstance(node, ast.Call)
+                and ast.unparse(node.func).split(".")[-1] == function.name
+            ):
                 return statement
     return None

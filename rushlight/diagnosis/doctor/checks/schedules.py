@@ -42,8 +42,14 @@ stays at its tiny first value).
 )
 
 BY_EPOCH = (
-    "StepLR", "MultiStepLR", "ExponentialLR", "CosineAnnealingLR", "ReduceLROnPlateau",
-    "PolynomialLR", "LinearLR", "ConstantLR",
+    "StepLR",
+    "MultiStepLR",
+    "ExponentialLR",
+    "CosineAnnealingLR",
+    "ReduceLROnPlateau",
+    "PolynomialLR",
+    "LinearLR",
+    "ConstantLR",
 )
 
 
@@ -70,8 +76,14 @@ class Schedules(Check):
         return self.made.setdefault(
             id(scheduler),
             {
-                "scheduler": scheduler, "site": places.here(), "steps": 0, "first": first[0],
-                "at": {}, "early": 0, "low": first[0], "low_at": 0,
+                "scheduler": scheduler,
+                "site": places.here(),
+                "steps": 0,
+                "first": first[0],
+                "at": {},
+                "early": 0,
+                "low": first[0],
+                "low_at": 0,
                 "begun": self.steps.get(id(optimizer), 0),
             },
         )
@@ -80,7 +92,7 @@ class Schedules(Check):
         frame = sys._getframe(2)
         while frame is not None and not is_user(frame.f_code):
             if frame.f_code.co_name in ("__init__", "_initial_step"):
-                return                        # the first value, set when it is made
+                return  # the first value, set when it is made
             frame = frame.f_back
         entry = self.entry(scheduler)
         if entry is None:
@@ -135,21 +147,27 @@ class Schedules(Check):
             return None
         source, statement, batches, _ = where
         evidence = [
-            f"{e['steps']} calls in {steps} optimizer steps took the rate from {e['first']:g} to "
-            f"{low:.3g}"
+            (
+                f"{e['steps']} calls in {steps} optimizer steps took the rate from {e['first']:g} to "
+                f"{low:.3g}"
+            )
         ]
         fixes = []
         if batches is not None:
             edit = places.moved_after(source, statement, batches)
             fixes.append(Fix("step it after the batch loop", [edit]))
         return found(
-            "scheduler-per-batch", "wrong number", site,
-            f"{name} is stepped at each batch", evidence, [(e["site"], "its numbers are set here")],
+            "scheduler-per-batch",
+            "wrong number",
+            site,
+            f"{name} is stepped at each batch",
+            evidence,
+            [(e["site"], "its numbers are set here")],
             fixes,
         )
 
     def loops(self, site):
-        """(source, statement, the batch loop, the epoch loop); None where there is one loop only."""
+        """(source, statement, the batch loop, the epoch loop); None where there is no second one."""
         source, statement = site.source, site.statement
         loops = source.loops_around(statement)
         if len(loops) >= 2:
@@ -177,16 +195,25 @@ class Schedules(Check):
                     fixes.append(Fix("after the optimizer's step", [edit]))
                     break
             else:
-                loop = next((s for s in block if isinstance(s, ast.For) and s.lineno > site.line), None)
+                loop = next(
+                    (s for s in block if isinstance(s, ast.For) and s.lineno > site.line), None
+                )
                 if loop is not None:
                     edit = places.moved_after(source, site.statement, loop)
                     fixes.append(Fix("after the loop of this epoch", [edit]))
         return found(
-            "scheduler-before-optimizer", "wrong number", site,
+            "scheduler-before-optimizer",
+            "wrong number",
+            site,
             "the scheduler is stepped before the optimizer",
-            [f"its first step came before the first of {steps} optimizer steps: the rate "
-             f"{e['first']:g} was never used as planned"],
-            [(e["site"], "the scheduler")], fixes,
+            [
+                (
+                    f"its first step came before the first of {steps} optimizer steps: the rate "
+                    f"{e['first']:g} was never used as planned"
+                )
+            ],
+            [(e["site"], "the scheduler")],
+            fixes,
         )
 
     def never(self, e, steps):
@@ -198,18 +225,30 @@ class Schedules(Check):
             if loop is not None:
                 last = loop.body[-1]
                 edit = Edit(
-                    site.file, last.lineno, last.end_lineno,
+                    site.file,
+                    last.lineno,
+                    last.end_lineno,
                     "\n".join(
-                        [*site.source.lines[last.lineno - 1 : last.end_lineno],
-                         site.source.indented(loop.body[0], f"{name}.step()")]
+                        [
+                            *site.source.lines[last.lineno - 1 : last.end_lineno],
+                            site.source.indented(loop.body[0], f"{name}.step()"),
+                        ]
                     ),
                 )
                 fixes.append(Fix(f"{name}.step() at the end of each epoch", [edit]))
         return found(
-            "scheduler-never-stepped", "wrong number", site,
+            "scheduler-never-stepped",
+            "wrong number",
+            site,
             f"{type(e['scheduler']).__name__} is never stepped",
-            [f"0 calls of step() in {steps} optimizer steps; the rate stayed "
-             f"{e['scheduler'].optimizer.param_groups[0]['lr']:g}"], [], fixes,
+            [
+                (
+                    f"0 calls of step() in {steps} optimizer steps; the rate stayed "
+                    f"{e['scheduler'].optimizer.param_groups[0]['lr']:g}"
+                )
+            ],
+            [],
+            fixes,
         )
 
     def training_loop(self, site, statement):

@@ -32,8 +32,8 @@ seeded with torch.initial_seed(), which differs there.
 )
 
 DRAWS = frozenset(
-    "rand randn randint randperm normal uniform_ normal_ bernoulli multinomial rand_like randn_like "
-    "dropout bernoulli_ randint_like random_ exponential_".split()
+    "rand randn randint randperm normal uniform_ normal_ bernoulli multinomial rand_like "
+    "randn_like dropout bernoulli_ randint_like random_ exponential_".split()
 )
 
 
@@ -67,7 +67,7 @@ class Streams(Check):
             if op.name == "dropout" and not op.argument(2, "train"):
                 return
             if self.passing is not None and self.passing == (op.site.code, op.site.line):
-                return                        # the loader's own draw
+                return  # the loader's own draw
             if op.kwargs.get("generator") is None:
                 self.runs[-1][2].append(("draw", op.site, None))
 
@@ -93,9 +93,11 @@ class Streams(Check):
         if made is None or not self.follows(max((a, b), key=lambda r: len(r[1]))[1]):
             return None
         evidence = [
-            f"seed {seed} was set {sum(r[0] == seed for r in self.runs)} times and drawn from at the "
-            f"same places; {len(loaders[0])} and {len(loaders[1])} passes over loaders lay between, "
-            "each of which drew a seed as well"
+            (
+                f"seed {seed} was set {sum(r[0] == seed for r in self.runs)} times and drawn from at "
+                f"the same places; {len(loaders[0])} and {len(loaders[1])} passes over loaders lay "
+                "between, each of which drew a seed as well"
+            )
         ]
         fixes, call = [], places.call_at(made)
         if call is not None and not any(k.arg == "generator" for k in call.keywords):
@@ -104,9 +106,13 @@ class Streams(Check):
             new = f"{text}, generator={torch}.Generator().manual_seed(0))"
             fixes.append(Fix("a generator of its own", [made.source.replace((call, new))]))
         return found(
-            "loader-shifts-random-stream", "wrong number", made,
-            "passes over this loader shift the random numbers of the rest", evidence,
-            [(used, "the pass that draws"), (draws[0][-1], "a draw that is shifted")], fixes,
+            "loader-shifts-random-stream",
+            "wrong number",
+            made,
+            "passes over this loader shift the random numbers of the rest",
+            evidence,
+            [(used, "the pass that draws"), (draws[0][-1], "a draw that is shifted")],
+            fixes,
         )
 
     def follows(self, events) -> bool:
@@ -131,7 +137,9 @@ class Copies(Check):
             for name, value in list(getattr(dataset, "__dict__", {}).items()):
                 if _is_generator(value):
                     key = (type(dataset), name)
-                    self.seen.setdefault(key, (dataset, name, value, loader.num_workers, places.here()))
+                    self.seen.setdefault(
+                        key, (dataset, name, value, loader.num_workers, places.here())
+                    )
             dataset = getattr(dataset, "dataset", None)
             if dataset is None:
                 break
@@ -154,17 +162,23 @@ class Copies(Check):
             lines = f"if self.{name} is None:\n" + ("" if known else "    import torch\n")
             lines += f"    self.{name} = {again}"
             first = getitem.body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and len(getitem.body) > 1:
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and len(getitem.body) > 1
+            ):
                 first = getitem.body[1]
             edits = [source.replace((value, "None")), source.insert_before(first, lines)]
             fixes.append(Fix("made in each worker, from its own seed", edits))
-        evidence = [
-            f"{workers} workers each began with a copy of {type(generator).__name__} in the same state"
-        ]
+        evidence = [f"{workers} workers each began with a copy of one {type(generator).__name__}"]
         return found(
-            "generator-copied-to-workers", "wrong result", (source.file, statement.lineno),
-            f"{type(dataset).__name__}.{name} gives all workers the same random numbers", evidence,
-            [(site, "the loader that starts the workers")], fixes,
+            "generator-copied-to-workers",
+            "wrong result",
+            (source.file, statement.lineno),
+            f"{type(dataset).__name__}.{name} gives all workers the same random numbers",
+            evidence,
+            [(site, "the loader that starts the workers")],
+            fixes,
         )
 
     def seeded(self, source, call, generator, torch):
@@ -174,7 +188,11 @@ class Copies(Check):
             seed += " % 2**32"
         if type(generator).__module__.startswith("rushlight"):
             return f"{torch}.Generator().manual_seed({seed})"
-        if not call.args and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call):
+        if (
+            not call.args
+            and isinstance(call.func, ast.Attribute)
+            and isinstance(call.func.value, ast.Call)
+        ):
             return f"{func}({seed})"
         return f"{func}({seed})"
 
