@@ -1,4 +1,4 @@
-"""The doctor's checks: one trap each in many forms, its line and a fix; silence on clean programs."""
+"""The doctor's checks: traps in many forms with their lines and fixes; clean programs."""
 
 import pytest
 

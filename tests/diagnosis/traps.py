@@ -424,7 +424,8 @@ from torch import nn
 torch.manual_seed(0)
 class Net(nn.Module):
     def __init__(self):
-        super().__init__(); self.s = nn.Sequential(nn.Linear(4, 16), nn.Dropout(0.5), nn.Linear(16, 2))
+        super().__init__()
+        self.s = nn.Sequential(nn.Linear(4, 16), nn.Dropout(0.5), nn.Linear(16, 2))
     def forward(self, x): return self.s(x)
 net = Net(); opt = torch.optim.SGD(net.parameters(), 0.1)
 x, y = torch.randn(32, 4), torch.randint(0, 2, (32,))

@@ -182,9 +182,9 @@ def no_grad_around(source: Source, node: ast.AST):
     """The ``with`` or decorator in a function that turns gradients off around a node, or None."""
     at = getattr(node, "parent", None)
     while at is not None:
-        if isinstance(at, ast.With):
-            if any(is_no_grad(source, item.context_expr) for item in at.items):
-                return at
+        items = at.items if isinstance(at, ast.With) else ()
+        if any(is_no_grad(source, item.context_expr) for item in items):
+            return at
         if isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return next((d for d in at.decorator_list if is_no_grad(source, d)), None)
         at = getattr(at, "parent", None)

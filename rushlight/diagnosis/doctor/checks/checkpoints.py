@@ -115,6 +115,7 @@ class Loading(Check):
         return []
 
     def whole(self, site, module):
+        cls, count = type(module), sum(p.numel() for p in module.parameters())
         fixes, call = [], places.call_at(site)
         if call is not None and call.args and not isinstance(call.args[0], ast.Dict):
             text = f"{site.source.segment(call.args[0])}.state_dict()"
@@ -124,7 +125,7 @@ class Loading(Check):
             "note",
             site,
             f"the whole {type(module).__name__} is pickled, with its class by name",
-            [f"loading it needs {type(module).__qualname__} of {type(module).__module__} as it is"],
+            [f"loading its {count:,} values needs {cls.__qualname__} of {cls.__module__} as it is"],
             [],
             fixes,
         )

@@ -191,11 +191,11 @@ class Kept(Check):
             ]
             if len(sides) == 1:
                 return [_detached(source, sides[0])]
-        if isinstance(value, ast.Call) and len(statement.targets) == 1:
-            if isinstance(statement.targets[0], (ast.Name, ast.Attribute)):
-                target = source.segment(statement.targets[0])
-                edit = source.insert_after(statement, f"{target} = {target}.detach()")
-                return [_detached(source, value), Fix(f"{target}.detach() after it", [edit])]
+        plain = isinstance(statement.targets[0], (ast.Name, ast.Attribute))
+        if isinstance(value, ast.Call) and len(statement.targets) == 1 and plain:
+            target = source.segment(statement.targets[0])
+            edit = source.insert_after(statement, f"{target} = {target}.detach()")
+            return [_detached(source, value), Fix(f"{target}.detach() after it", [edit])]
         return []
 
 
@@ -311,15 +311,17 @@ def _put_into(source, name):
     """The statement that puts something into a container of that name: (node, what is put)."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            holder = ast.unparse(node.func.value).rpartition(".")[2]
-            if node.func.attr in ("append", "appendleft", "add", "extend") and node.args:
-                if holder == name or holder.split("[")[0] == name:
-                    return node, node.args[0]
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-            if ast.unparse(node.targets[0].value).rpartition(".")[2] == name:
+            holder = ast.unparse(node.func.value).rpartition(".")[2].split("[")[0]
+            adds = node.func.attr in ("append", "appendleft", "add", "extend") and node.args
+            if adds and holder == name:
+                return node, node.args[0]
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            holder = ast.unparse(node.targets[0].value).rpartition(".")[2]
+            if holder == name:
                 return node, node.value
-        if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.List):
-            if ast.unparse(node.target).rpartition(".")[2] == name and len(node.value.elts) == 1:
+        elif isinstance(node, ast.AugAssign) and isinstance(node.value, ast.List):
+            holder = ast.unparse(node.target).rpartition(".")[2]
+            if holder == name and len(node.value.elts) == 1:
                 return node, node.value.elts[0]
     return None
 

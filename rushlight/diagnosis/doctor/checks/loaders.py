@@ -27,6 +27,7 @@ for cheap samples workers make it slower.
 """,
 )
 
+LOADING = ("__getitem__", "__getitems__", "collate_fn")
 LEAST_SECONDS = 0.1
 LEAST_WAIT = 0.005
 
@@ -47,10 +48,10 @@ class Sampler(threading.Thread):
             frame = sys._current_frames().get(self.thread)
             self.total += 1
             while frame is not None:
-                if frame.f_code.co_name in ("__getitem__", "__getitems__", "collate_fn"):
-                    if is_user(frame.f_code):
-                        self.lines[frame.f_code.co_filename, frame.f_lineno] += 1
-                        break
+                code = frame.f_code
+                if code.co_name in LOADING and is_user(code):
+                    self.lines[code.co_filename, frame.f_lineno] += 1
+                    break
                 frame = frame.f_back
             del frame
 
@@ -111,7 +112,7 @@ class Waiting(Check):
         each = waited / count / size
         evidence = [
             (
-                f"in the last of {samples} passes: {waited / count * 1e3:.1f} ms waiting per batch, "
+                f"last of {samples} passes: {waited / count * 1e3:.1f} ms waiting per batch, "
                 f"{computed / count * 1e3:.1f} ms computing ({share:.0%} waiting)"
             ),
             f"one sample takes {each * 1e3:.2f} ms, in the training process (num_workers=0)",

@@ -152,7 +152,7 @@ class Modes(Check):
 
     def findings(self, doctor):
         out = []
-        for (site, key), entry in self.evaluated.items():
+        for (site, _key), entry in self.evaluated.items():
             count, module, active, _ = entry
             if self.steps and count >= 1:
                 out.append(self.evaluating(site, count, module, active))
@@ -196,8 +196,8 @@ class Modes(Check):
         train = self.modes.get((id(module), True))
         evidence = [
             (
-                f"{count} steps with all of its dropout and batch norm in eval mode, {before} before "
-                "them in training mode"
+                f"{count} steps with all of its dropout and batch norm in eval mode, {before} "
+                "before them in training mode"
             )
         ]
         related = [(site, "the forward pass of those steps")]

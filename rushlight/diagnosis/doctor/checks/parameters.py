@@ -183,8 +183,8 @@ class Hidden(Check):
         count = sum(p.numel() for p in missing)
         evidence = [
             (
-                f"{len(missing)} parameters with {count:,} values are missing from parameters() and "
-                "state_dict(); no optimizer built from it can change them"
+                f"{len(missing)} parameters with {count:,} values are missing from parameters() "
+                "and state_dict(); no optimizer built from it can change them"
             )
         ]
         edits = [source.replace((node, f"{new}({source.segment(node)})"))]
@@ -216,8 +216,8 @@ class Hidden(Check):
         sizes = sum(p.numel() for p in children[0].parameters())
         evidence = [
             (
-                f"{len(children)} entries, {len({id(c) for c in children})} object: {sizes:,} values "
-                f"instead of {sizes * len(children):,}"
+                f"{len(children)} entries, {len({id(c) for c in children})} object: {sizes:,} "
+                f"values instead of {sizes * len(children):,}"
             )
         ]
         if not sizes:
@@ -241,8 +241,8 @@ class Hidden(Check):
         edits = [source.replace((statement, new))]
         evidence = [
             (
-                f"it differed when the state was taken; after loading it is "
-                f"{'missing' if mine is None else 'what __init__ set'}"
+                f"its {saved.numel():,} values differed when the state was taken; after loading "
+                f"it is {'missing' if mine is None else 'what __init__ set'}"
             )
         ]
         return found(

@@ -148,8 +148,8 @@ class Schedules(Check):
         source, statement, batches, _ = where
         evidence = [
             (
-                f"{e['steps']} calls in {steps} optimizer steps took the rate from {e['first']:g} to "
-                f"{low:.3g}"
+                f"{e['steps']} calls in {steps} optimizer steps took the rate from {e['first']:g} "
+                f"to {low:.3g}"
             )
         ]
         fixes = []
@@ -167,7 +167,7 @@ class Schedules(Check):
         )
 
     def loops(self, site):
-        """(source, statement, the batch loop, the epoch loop); None where there is no second one."""
+        """(source, statement, the batch loop, the epoch loop), or None where there is no second."""
         source, statement = site.source, site.statement
         loops = source.loops_around(statement)
         if len(loops) >= 2:
@@ -255,6 +255,7 @@ class Schedules(Check):
         block = getattr(statement.parent, "body", [])
         for other in block:
             if isinstance(other, (ast.For, ast.While)) and other.lineno > statement.lineno:
-                if ".step()" in ast.unparse(other) or ".backward()" in ast.unparse(other):
+                text = ast.unparse(other)
+                if ".step()" in text or ".backward()" in text:
                     return other
         return None

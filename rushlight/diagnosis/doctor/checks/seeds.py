@@ -94,9 +94,9 @@ class Streams(Check):
             return None
         evidence = [
             (
-                f"seed {seed} was set {sum(r[0] == seed for r in self.runs)} times and drawn from at "
-                f"the same places; {len(loaders[0])} and {len(loaders[1])} passes over loaders lay "
-                "between, each of which drew a seed as well"
+                f"seed {seed} was set {sum(r[0] == seed for r in self.runs)} times and drawn from "
+                f"at the same places; {len(loaders[0])} and {len(loaders[1])} passes over loaders "
+                "lay between, each of which drew a seed as well"
             )
         ]
         fixes, call = [], places.call_at(made)
