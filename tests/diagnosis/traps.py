@@ -743,6 +743,42 @@ class Exp:
 print(Exp(True).fit() == Exp(False).fit())
 """,
     ),
+    "direct_forward": (
+        "forward-called-directly",
+        """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.body.forward(x)  #!
+
+
+net = Net()
+seen = []
+net.body.register_forward_hook(lambda module, args, out: seen.append(out.shape))
+net(torch.randn(2, 4))
+""",
+    ),
+    "tiny_rate": (
+        "updates-lost",
+        """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=1e-12)  #!
+for _ in range(5):
+    optimizer.zero_grad()
+    net(torch.randn(8, 4)).square().mean().backward()
+    optimizer.step()
+""",
+    ),
 }
 
 CLEAN = {

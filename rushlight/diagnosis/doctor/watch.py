@@ -53,6 +53,7 @@ class Watch:
     module_zero_grad(module)         before
     clip(parameters)                 before gradients are clipped, ``parameters`` a list
     scaled(scaler), unscale(scaler, optimizer), scaler_step(scaler, optimizer)   before
+    hook(module)                     before a forward hook is registered
     container(module)                after a ModuleList or Sequential is made
     apply(function, args, result)    after a custom autograd.Function ran
     saved(object)                    before ``torch.save``
@@ -248,6 +249,10 @@ def _places():
         "container": [
             (k, "__init__", _around("container", first, False))
             for k in (nn.ModuleList, nn.Sequential)
+        ],
+        "hook": [
+            (nn.Module, name, _before("hook"))
+            for name in ("register_forward_hook", "register_forward_pre_hook")
         ],
         "saved": [(torch, "save", _around("saved", first))],
         "seeded": [(room, "manual_seed", _around("seeded", first)) for room in (torch, random)],
