@@ -91,7 +91,7 @@ class Doctor:
         mechanical = [f for f in finding.fixes if f.edits]
         if not self.trials or not mechanical:
             return
-        limit = max(5.0, 4 * self.seconds)
+        limit = max(20.0, 4 * self.seconds)
 
         def attempt(fix):
             outcome = trial.script(self.command, fix.edits, limit)

@@ -148,13 +148,18 @@ class Calls(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if self.inside:
-            return func(*args, **kwargs)
         result = func(*args, **kwargs)
+        name = getattr(func, "__name__", "")
+        if name == "__get__":  # of properties only .data matters
+            name = getattr(getattr(func, "__self__", None), "__name__", "")
+            if name != "data":
+                return result
+        if self.inside or name == "__set__":
+            return result
         began = time.perf_counter()
         self.inside = True
         try:
-            self._see(func, args, kwargs, result)
+            self._see(name, args, kwargs, result)
         except Exception as error:
             self._watch.failed(error)
         finally:
@@ -162,8 +167,7 @@ class Calls(TorchFunctionMode):
             self._spent += time.perf_counter() - began + 2e-6
         return result
 
-    def _see(self, func, args, kwargs, result) -> None:
-        name = getattr(func, "__name__", "")
+    def _see(self, name, args, kwargs, result) -> None:
         frame = frame_here(3)
         if frame is None:
             return

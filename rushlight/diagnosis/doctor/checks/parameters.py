@@ -369,8 +369,10 @@ class Held(Check):
 
     def op(self, op):
         """Cuts: detach, or values without history that lie in a storage that has one."""
-        if op.name == "detach" and op.args and op.args[0].requires_grad:
-            self.cuts.setdefault(op.site, ("detach", op.site, _leaves_of(op.args[0])))
+        if op.name in ("detach", "data") and op.args and op.args[0].requires_grad:
+            if op.site not in self.cuts:
+                what = ".data" if op.name == "data" else "detach"
+                self.cuts[op.site] = (what, op.site, _leaves_of(op.args[0]))
             return
         self.seen_ops += 1
         if len(self.outputs) > 2000:
@@ -392,7 +394,11 @@ class Held(Check):
         if known is None:
             return
         other, made = known[0](), op.calls.made(a)
-        if other is not None and other is not a and (made is None or made.name != "detach"):
+        if (
+            other is not None
+            and other is not a
+            and (made is None or made.name not in ("detach", "data"))
+        ):
             self.cuts[op.site] = (".data", op.site, _leaves_of(other))
         elif other is None and made is None and known[1]:
             self.cuts[op.site] = (".data", op.site, known[1])

@@ -70,9 +70,9 @@ class Updates(Check):
                 group = optimizer.param_groups[0]
                 evidence = [
                     (
-                        f"in {still} of {looked} steps looked at no weight changed in any digit, with "
-                        f"gradients up to {gradient:.3g} and a rate of {float(group['lr']):.3g} "
-                        f"({str(group['params'][0].dtype).removeprefix('torch.')} weights)"
+                        f"in {still} of {looked} steps looked at no weight changed in any digit, "
+                        f"with gradients up to {gradient:.3g} and rate {float(group['lr']):.3g} ("
+                        f"{str(group['params'][0].dtype).removeprefix('torch.')} weights)"
                     )
                 ]
                 title = f"the steps of {type(optimizer).__name__} change nothing"
