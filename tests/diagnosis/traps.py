@@ -557,6 +557,8 @@ def collect(n):
     out = None
     for i in range(n):
         row = torch.full((1, 32), float(i))
+        size = 0 if out is None else out.numel()
+        assert size == 32 * i
         out = row if out is None else torch.cat((out, row), dim=0) #!
     return out
 print(collect(400).shape)

@@ -124,7 +124,8 @@ class Cat(Check):
 
     def op(self, op):
         if op.name not in ("cat", "concat", "concatenate", "vstack", "hstack"):
-            if op.source is not None and op.source.root.site in self.grown:
+            computed = op.source is not None and hasattr(op.result, "grad_fn")
+            if computed and op.source.root.site in self.grown:
                 self.grown[op.source.root.site][3] += 1
             return
         parts = op.argument(0, "tensors", ())
