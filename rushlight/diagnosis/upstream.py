@@ -79,7 +79,11 @@ def value(at: frames.Failed, node: ast.AST):
 
 
 _UNKNOWN = object()
-_CHANGING = {"backward", "step", "append", "pop", "popleft", "next", "extend", "load", "write"}
+_CHANGING = {
+    "backward", "step", "append", "pop", "popleft", "next", "extend", "load", "write", "open",
+    "save", "input", "exit", "quit", "system", "popen", "remove", "unlink", "send", "put", "close",
+    "insert", "update", "clear", "setattr", "exec", "eval", "mkdir", "rename", "rmtree", "dump",
+}  # fmt: skip
 
 
 def _changes_something(node: ast.AST) -> bool:
