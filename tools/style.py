@@ -48,7 +48,6 @@ LATER = frozenset(
     core/ops/ctc_loss.cpp
     core/ops/distance.cpp
     core/ops/embedding.cpp
-    core/ops/extrema.cpp
     core/ops/indexing.cpp
     core/ops/joining.cpp
     core/ops/layer_norm.cpp
@@ -70,7 +69,6 @@ LATER = frozenset(
     core/ops/reduction.cpp
     core/ops/rrelu.cpp
     core/ops/sampling.cpp
-    core/ops/scan.cpp
     core/ops/scatter.cpp
     core/ops/scatter_reduce.cpp
     core/ops/shapes.cpp

@@ -6,102 +6,16 @@ namespace {
 
 using Pair = std::pair<Tensor, Tensor>;
 
-// f(element of part, the element of whole that its index points to), for all places.
-template <class F>
-void each_place(const Tensor& whole, const Tensor& part, const Tensor& indices, int64_t dim, F&& f) {
-  Dims strides(whole.strides());
-  const int64_t step = whole.dim() ? strides[dim] * whole.element_size() : 0;
-  if (whole.dim()) strides[dim] = 0;
-  StridedLoop over(indices.sizes());
-  over.add(part);
-  over.add(indices);
-  over.add(whole.data(), strides, whole.element_size());
-  over.prepare();
-  over.run([&](char* const* p, const int64_t* s, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t at = *reinterpret_cast<const int64_t*>(p[1] + i * s[1]);
-      f(p[0] + i * s[0], p[2] + i * s[2] + at * step);
-    }
-  });
-}
-
 }  // namespace
-
-void pick_along(const Tensor& out, const Tensor& self, int64_t dim, const Tensor& indices) {
-  const int64_t item = self.element_size();
-  each_place(self, out, indices, dim, [&](char* to, const char* from) {
-    std::memcpy(to, from, size_t(item));
-  });
-}
-
-namespace {
-
-// Several picks may share a place (cummax): one thread adds them up.
-void add_along(const Tensor& out, const Tensor& grad, int64_t dim, const Tensor& indices) {
-  set_zero(out);
-  dispatch(out.dtype(), [&](auto* none) {
-    using T = pointee<decltype(none)>;
-    Dims strides(out.strides());
-    const int64_t step = out.dim() ? strides[dim] : 0;
-    if (out.dim()) strides[dim] = 0;
-    StridedLoop over(indices.sizes());
-    over.add(grad);
-    over.add(indices);
-    over.add(out.data(), strides, out.element_size());
-    over.prepare();
-    over.run([&](char* const* p, const int64_t* s, int64_t n) {
-      for (int64_t i = 0; i < n; ++i) {
-        const int64_t at = *reinterpret_cast<const int64_t*>(p[1] + i * s[1]);
-        const T v = *reinterpret_cast<const T*>(p[0] + i * s[0]);
-        T& to = reinterpret_cast<T*>(p[2] + i * s[2])[at * step];
-        if constexpr (std::is_same_v<T, Half>) to = to_half(to_float(to) + to_float(v));
-        else if constexpr (std::is_same_v<T, BFloat16>) to = to_bfloat16(to_float(to) + to_float(v));
-        else to = T(to + v);
-      }
-    }, INT64_MAX);
-  });
-}
-
-}  // namespace
-
-const Op<Tensor(Tensor, int64_t, Tensor)> values_along = define<Tensor(Tensor, int64_t, Tensor)>(
-    "_values_along(Tensor self, int dim, Tensor indices) -> Tensor")
-  .doc("The values at `indices` along a dimension, whose other sizes are those of the indices.")
-  .forms(Hidden)
-  .linear()
-  .infer([](Infer& r, const Tensor& self, int64_t, const Tensor& indices) {
-    r.result(indices.sizes(), self.dtype(), self.device());
-  })
-  .kernel([](Tensor& result, const Tensor& self, int64_t dim, const Tensor& indices) {
-    pick_along(result, self, dim, indices);
-  })
-  .grad("self", "grad, dim, indices, self.sizes",
-        [](const Tensor& grad, int64_t dim, const Tensor& indices, Ints sizes) {
-    return values_along_backward(grad, dim, indices, sizes);
-  });
-
-const Op<Tensor(Tensor, int64_t, Tensor, Ints)> values_along_backward =
-    define<Tensor(Tensor, int64_t, Tensor, Ints)>(
-    "_values_along_backward(Tensor grad, int dim, Tensor indices, int[] sizes) -> Tensor")
-  .doc("Zeros of `sizes` with the gradient added at `indices`: what picking's gradient is.")
-  .forms(Hidden)
-  .linear()
-  .infer([](Infer& r, const Tensor& grad, int64_t, const Tensor&, Ints sizes) {
-    r.result(sizes, grad.dtype(), grad.device());
-  })
-  .kernel([](Tensor& result, const Tensor& grad, int64_t dim, const Tensor& indices, Ints) {
-    add_along(result, grad, dim, indices);
-  })
-  .grad("grad", "grad, dim, indices", [](const Tensor& grad, int64_t dim, const Tensor& indices) {
-    return values_along(grad, dim, indices);
-  });
 
 Tensor selection_backward(const Tensor& grad, int64_t dim, const Tensor& indices, Ints sizes,
                           bool keepdim) {
-  if (sizes.empty()) return values_along_backward(grad, 0, indices, sizes);
+  const bool cut = !keepdim && !sizes.empty();
   const int64_t d = wrap_dim(dim, int64_t(sizes.size()));
-  if (keepdim) return values_along_backward(grad, d, indices, sizes);
-  return values_along_backward(unsqueeze(grad, d), d, unsqueeze(indices, d), sizes);
+  const Tensor whole = zeros(sizes, grad.dtype(), grad.device());
+  scatter.in_place(whole, d, cut ? Tensor(unsqueeze(indices, d)) : indices,
+                   cut ? Tensor(unsqueeze(grad, d)) : grad);
+  return whole;
 }
 
 namespace {
@@ -198,6 +112,23 @@ void infer_indexed(Infer& r, const char* name, const Tensor& self, int64_t dim, 
   const Dims sizes = reduced_sizes(self.sizes(), uint64_t(1) << d, keepdim);
   r.result(sizes, self.dtype(), self.device());
   r.result(sizes, DType::Int64, self.device());
+}
+// out gets the elements of self at `indices` along a dimension.
+void pick_along(const Tensor& out, const Tensor& self, int64_t dim, const Tensor& indices) {
+  Dims strides(self.strides());
+  const int64_t item = self.element_size(), step = strides[dim] * item;
+  strides[dim] = 0;
+  StridedLoop over(indices.sizes());
+  over.add(out);
+  over.add(indices);
+  over.add(self.data(), strides, item);
+  over.prepare();
+  over.run([&](char* const* p, const int64_t* s, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t at = *reinterpret_cast<const int64_t*>(p[1] + i * s[1]);
+      std::memcpy(p[0] + i * s[0], p[2] + i * s[2] + at * step, size_t(item));
+    }
+  });
 }
 void indexed_into(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,
                   bool largest) {

@@ -92,10 +92,7 @@ void arg_extreme_into(const Tensor& out, const Tensor& self, int64_t dim, bool l
 // Mean and sum of squared deviations over `mask`, as contiguous float64 tensors of the kept sizes.
 void moments(const Tensor& mean, const Tensor& deviation, const Tensor& self, uint64_t mask);
 
-// extrema.cpp: picking by indices along a dimension, what most orderings' gradients are made of.
-void pick_along(const Tensor& out, const Tensor& self, int64_t dim, const Tensor& indices);
-extern const Op<Tensor(Tensor, int64_t, Tensor)> values_along;
-extern const Op<Tensor(Tensor, int64_t, Tensor, Ints)> values_along_backward;
+// extrema.cpp: the gradient of picking one element by its index along a dimension.
 Tensor selection_backward(const Tensor& grad, int64_t dim, const Tensor& indices, Ints sizes,
                           bool keepdim);
 // The gradient of an extreme or median, shared out evenly between the elements equal to it.

@@ -37,8 +37,8 @@ void infer_scan(Infer& r, const Tensor& self, int64_t dim, DType dtype) {
   r.result(self.sizes(), dtype, self.device());
 }
 void refuse_bool(const char* kernel, const Tensor& out) {
-  check(!is_bool(out.dtype()) || out.dim() == 0 || out.numel() == 0, ErrorKind::NotImplemented, "\"", kernel,
-        "\" not implemented for 'Bool'");
+  check(!is_bool(out.dtype()) || out.dim() == 0 || out.numel() == 0, ErrorKind::NotImplemented,
+        "\"", kernel, "\" not implemented for 'Bool'");
 }
 
 // The parts of a dimension before its last and after its first elements, moved by one place: what
@@ -53,17 +53,7 @@ Tensor moved(const Tensor& t, int64_t dim, bool forward, double edge) {
                  : cat(Tensors{slice(t, dim, 1, n, 1), first}, dim);
 }
 
-// The elements in reverse order along a dimension.
-Tensor turned(const Tensor& t, int64_t dim) {
-  if (t.dim() == 0 || t.is_meta()) return t;
-  const int64_t d = wrap_dim(dim, t.dim()), n = t.sizes()[d];
-  const Tensor places = empty({n}, DType::Int64);
-  for (int64_t i = 0; i < n; ++i) places.ptr<int64_t>()[i] = n - 1 - i;
-  Dims strides;
-  strides.resize(size_t(t.dim()), 0);
-  strides[d] = 1;
-  return values_along(t, d, alias(places, t.sizes(), strides, 0));
-}
+Tensor turned(const Tensor& t, int64_t dim) { return flip(t, Ints{dim}); }
 
 // y[k] = b[k] + a[k] y[k-1], or y[k+1] if reversed, along dense rows.
 template <class T> void recur(const Tensor& out, const Tensor& b, const Tensor& a, int64_t dim,
@@ -171,6 +161,15 @@ Tensor products_of_others(const Tensor& self, int64_t dim) {
 
 namespace {
 
+// The least finite number.
+double lowest(DType dtype) {
+  switch (dtype) {
+    case DType::Double: return std::numeric_limits<double>::lowest();
+    case DType::Half: return -65504;
+    case DType::BFloat16: return -0x1.fep127;
+    default: return std::numeric_limits<float>::lowest();
+  }
+}
 Tensor reversed_logcumsumexp(const Tensor& t, int64_t dim) {
   return turned(logcumsumexp(turned(t, dim), dim), dim);
 }
@@ -200,8 +199,9 @@ const Op<Tensor(Tensor, int64_t)> logcumsumexp = define<Tensor(Tensor, int64_t)>
       const Tensor reached = reversed_logcumsumexp(log(rl::conj(grad)) - result, dim);
       return rl::conj(exp(reached + self));
     }
-    // Logarithms of the gradient's positive and negative parts go apart.
-    const Scalar least = -std::numeric_limits<double>::infinity();
+    // Logarithms of the gradient's positive and negative parts go apart; the logarithm of nothing
+    // stays finite, or second derivatives would be differences of infinities.
+    const Scalar least = lowest(grad.dtype());
     const Tensor plus = where(gt(grad, Scalar(0)), log(grad), least);
     const Tensor minus = where(lt(grad, Scalar(0)), log(-grad), least);
     return exp(reversed_logcumsumexp(plus - result, dim) + self) -
@@ -225,6 +225,14 @@ void extremes_into(const Tensor& values, const Tensor& indices, const Tensor& se
   loop(scan_of(in, dim), in.data(), values.data(), indices.ptr<int64_t>());
 }
 
+// Several results may be the same element.
+Tensor running_extreme_backward(const Tensor& grad, int64_t dim, const Tensor& indices,
+                                Ints sizes) {
+  const Tensor whole = zeros(sizes, grad.dtype(), grad.device());
+  scatter_add.in_place(whole, dim, indices, grad);
+  return whole;
+}
+
 }  // namespace
 
 const auto cummax = define<Pair(Tensor, int64_t)>(
@@ -245,7 +253,7 @@ const auto cummax = define<Pair(Tensor, int64_t)>(
   })
   .grad("self", "grad, dim, indices, self.sizes",
         [](const Tensor& grad, int64_t dim, const Tensor& indices, Ints sizes) {
-    return selection_backward(grad, dim, indices, sizes, true);
+    return running_extreme_backward(grad, dim, indices, sizes);
   });
 
 const auto cummin = define<Pair(Tensor, int64_t)>(
@@ -266,7 +274,7 @@ const auto cummin = define<Pair(Tensor, int64_t)>(
   })
   .grad("self", "grad, dim, indices, self.sizes",
         [](const Tensor& grad, int64_t dim, const Tensor& indices, Ints sizes) {
-    return selection_backward(grad, dim, indices, sizes, true);
+    return running_extreme_backward(grad, dim, indices, sizes);
   });
 
 namespace {
@@ -330,7 +338,8 @@ namespace {
 // The widths between the points of x, against y's dimensions.
 Tensor widths(const char* name, const Tensor& y, const Tensor& x, int64_t dim) {
   if (x.dim() == 1) {
-    check(x.sizes()[0] == y.sizes()[dim], name, ": There must be one `x` value for each sample point");
+    check(x.sizes()[0] == y.sizes()[dim], name,
+          ": There must be one `x` value for each sample point");
     Dims sizes;
     sizes.resize(size_t(y.dim()), 1);
     sizes[dim] = x.sizes()[0];
@@ -352,7 +361,8 @@ void refuse_bools(const char* name, const Tensor& y, const Tensor& x) {
 }
 
 // Products with a number whose nodes have the names of PyTorch's C++ overloads.
-const auto mul_number = define<Tensor(Tensor, Scalar)>("mul.Scalar(Tensor self, Scalar other) -> Tensor")
+const auto mul_number = define<Tensor(Tensor, Scalar)>(
+    "mul.Scalar(Tensor self, Scalar other) -> Tensor")
   .node("MulBackward1")
   .forms(Hidden)
   .produce([](const Tensor& self, const Scalar& other) {
@@ -362,7 +372,8 @@ const auto mul_number = define<Tensor(Tensor, Scalar)>("mul.Scalar(Tensor self, 
   .grad("self", "grad, other", [](const Tensor& grad, const Scalar& other) {
     return grad * conj_of(other);
   });
-const auto div_number = define<Tensor(Tensor, Scalar)>("div.Scalar(Tensor self, Scalar other) -> Tensor")
+const auto div_number = define<Tensor(Tensor, Scalar)>(
+    "div.Scalar(Tensor self, Scalar other) -> Tensor")
   .node("DivBackward1")
   .forms(Hidden)
   .produce([](const Tensor& self, const Scalar& other) {
@@ -411,7 +422,8 @@ const auto cumulative_trapezoid_x = define<Tensor(Tensor, Tensor, int64_t)>(
   .composite([](const Tensor& y, const Tensor& x, int64_t dim) {
     const int64_t d = wrap_dim(dim, y.dim());
     refuse_bools("cumulative_trapezoid", y, x);
-    return Tensor(div_number(cumsum(pair_sums(y, d) * widths("cumulative_trapezoid", y, x, d), d), 2.));
+    const Tensor areas = pair_sums(y, d) * widths("cumulative_trapezoid", y, x, d);
+    return Tensor(div_number(cumsum(areas, d), 2.));
   });
 
 const auto cumulative_trapezoid = define<Tensor(Tensor, Scalar, int64_t)>(

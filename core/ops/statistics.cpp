@@ -376,7 +376,7 @@ Tensor quantile_of(const Tensor& self, const Tensor& q, MaybeInt dim, bool keepd
     ranks = where(broken, Scalar(double(most)), expand(wanted * Scalar(most), sizes));
   }
   const auto at = [&](Text side) {
-    return Tensor(values_along(sorted, last, rounded(detached(ranks), side)));
+    return Tensor(gather(sorted, last, rounded(detached(ranks), side), false));
   };
   Tensor r;
   if (how == "linear" || how == "midpoint") {

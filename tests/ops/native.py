@@ -256,7 +256,6 @@ RUN_BY = {
         "resolve_conj": "_resolve_bits",
         "unique": "_unique2 unique_dim",
         "unique_consecutive": "unique_consecutive",
-        "cummax": "_values_along _values_along_backward",
         "cumprod": "_recurrence",
         "amax": "_equal_shares",
         "matmul": "_stacked_matmul",
