@@ -116,7 +116,8 @@ bool stands_for_tuple(PyObject* key) {
     Owned item(PySequence_GetItem(key, i));
     need(item.get() != nullptr);
     PyObject* o = item.get();
-    if (is_tensor(o) || PySequence_Check(o) || PySlice_Check(o) || o == Py_Ellipsis || o == Py_None) return true;
+    if (is_tensor(o) || PySequence_Check(o) || PySlice_Check(o)) return true;
+    if (o == Py_Ellipsis || o == Py_None) return true;
   }
   return false;
 }

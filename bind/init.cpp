@@ -22,8 +22,9 @@ PyMODINIT_FUNC PyInit__C() {
   using namespace rl::bind;
   Owned module(PyModule_Create(&definition));
   if (!module) return nullptr;
-  for (auto add : {add_types, add_tensor_types, add_storage, add_autograd, add_modes, add_function, add_anomaly, add_construct,
-                   add_interchange, add_runtime, add_linalg, add_ops, add_module_base, add_origin, add_recorder})
+  for (auto add : {add_types, add_tensor_types, add_storage, add_autograd, add_modes, add_function,
+                   add_anomaly, add_construct, add_interchange, add_runtime, add_linalg, add_ops,
+                   add_module_base, add_origin, add_recorder})
     if (add(module.get()) < 0) return nullptr;
   return module.leave();
 }

@@ -343,7 +343,7 @@ void enter(Table& table, const Record& r, const std::string& name) {
   }
   if (r.forms & (Function | NN | Linalg | Special | FFT | Hidden)) {
     const std::string place = namespace_of(r), prefix = place.substr(1) + "_";
-    const bool prefixed = r.forms & (Linalg | Special | FFT) && name.compare(0, prefix.size(), prefix) == 0;
+    const bool prefixed = r.forms & (Linalg | Special | FFT) && name.starts_with(prefix);
     add(named(table, place, prefixed ? name.substr(prefix.size()) : name, false, false));
   }
   if (r.forms & Method) add(named(table, "Tensor", name, true, false));
@@ -375,8 +375,10 @@ int add_ops(PyObject* module) {
     }
     for (const char* place : {"_functions", "_nn", "_linalg", "_special", "_fft", "_ops"}) {
       Owned d(need(PyDict_New()));
-      for (auto& [key, op] : table)
-        if (key.first == place) need(PyDict_SetItemString(d.get(), key.second.c_str(), make_op(*op)) == 0);
+      for (auto& [key, op] : table) {
+        if (key.first != place) continue;
+        need(PyDict_SetItemString(d.get(), key.second.c_str(), make_op(*op)) == 0);
+      }
       need(PyModule_AddObjectRef(module, text(place, "_table").c_str(), d.get()) == 0);
     }
     for (auto& [key, op] : table) {

@@ -106,8 +106,8 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
     PyErr_SetString(PyExc_BufferError, "a meta storage has no bytes");
     return -1;
   }
-  const int failed =
-      PyBuffer_FillInfo(view, o, s.nbytes() ? s.data() : &nothing, Py_ssize_t(s.nbytes()), 0, flags);
+  void* const bytes = s.nbytes() ? s.data() : &nothing;
+  const int failed = PyBuffer_FillInfo(view, o, bytes, Py_ssize_t(s.nbytes()), 0, flags);
   if (!failed) s.pin();
   return failed;
 }

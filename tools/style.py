@@ -15,16 +15,12 @@ COLUMNS = 100
 LATER = frozenset(
     """
     bind/construct.cpp
-    bind/indexing.cpp
-    bind/init.cpp
     bind/methods.cpp
-    bind/op.cpp
     bind/origin.cpp
     bind/overrides.cpp
     bind/properties.cpp
     bind/reader.cpp
     bind/runtime.cpp
-    bind/storage.cpp
     bind/tensor.cpp
     bind/types.cpp
     core/autograd/inplace.cpp
@@ -32,22 +28,18 @@ LATER = frozenset(
     core/autograd/node.h
     core/base/dtype.h
     core/kernels/embedding.h
-    core/kernels/indexing.cpp
     core/kernels/random.h
     core/kernels/rrelu.h
     core/ops/activation.cpp
     core/ops/batch_norm.cpp
     core/ops/bilinear.cpp
     core/ops/bounds.cpp
-    core/ops/class_loss.cpp
     core/ops/comparison.cpp
     core/ops/complex.cpp
     core/ops/copying.cpp
     core/ops/counting.cpp
     core/ops/creation.cpp
     core/ops/ctc_loss.cpp
-    core/ops/distance.cpp
-    core/ops/embedding.cpp
     core/ops/indexing.cpp
     core/ops/joining.cpp
     core/ops/layer_norm.cpp
@@ -58,24 +50,18 @@ LATER = frozenset(
     core/ops/moves.cpp
     core/ops/norms.cpp
     core/ops/op_node.cpp
-    core/ops/padding.cpp
     core/ops/part_scatter.cpp
-    core/ops/places.cpp
     core/ops/pooling.cpp
     core/ops/random.cpp
     core/ops/ranges.cpp
     core/ops/record.cpp
-    core/ops/recurrent.cpp
     core/ops/reduction.cpp
     core/ops/rrelu.cpp
     core/ops/sampling.cpp
     core/ops/scatter.cpp
-    core/ops/scatter_reduce.cpp
-    core/ops/shapes.cpp
     core/ops/special.cpp
     core/ops/statistics.cpp
     core/ops/view_copies.cpp
-    core/ops/view_edits.cpp
     core/ops/views.cpp
     core/tensor/tensor.cpp
     """.split()

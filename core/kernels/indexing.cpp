@@ -151,8 +151,10 @@ void gather_items(char* out, int64_t out_stride, const char* in, int64_t in_stri
       for (int64_t i = 0; i < n; ++i) to[i] = load<T>(in + i * in_stride + at[i] * step);
       return;
     }
-    for (int64_t i = 0; i < n; ++i)
-      store(out + i * out_stride, load<T>(in + i * in_stride + place(places, places_stride, i) * step));
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t at = place(places, places_stride, i) * step;
+      store(out + i * out_stride, load<T>(in + i * in_stride + at));
+    }
   });
 }
 
@@ -165,8 +167,10 @@ void scatter_items(char* out, int64_t out_stride, const char* in, int64_t in_str
   }
   by_size(size, [&](auto* p) {
     using T = pointee<decltype(p)>;
-    for (int64_t i = 0; i < n; ++i)
-      store(out + i * out_stride + place(places, places_stride, i) * step, load<T>(in + i * in_stride));
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t at = place(places, places_stride, i) * step;
+      store(out + i * out_stride + at, load<T>(in + i * in_stride));
+    }
   });
 }
 

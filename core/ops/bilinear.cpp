@@ -17,7 +17,8 @@ void check_inputs(const Tensor& input1, const Tensor& input2, const Tensor& weig
 
 void check_features(const Tensor& input1, const Tensor& input2, const Tensor& weight,
                     const Tensor& bias) {
-  check(input1.dim() > 0, ErrorKind::Index, "Dimension specified as -1 but tensor has no dimensions");
+  check(input1.dim() > 0, ErrorKind::Index,
+        "Dimension specified as -1 but tensor has no dimensions");
   check(weight.dim() > 1, ErrorKind::Index, "Dimension out of range (expected to be in range of [",
         -std::max<int64_t>(weight.dim(), 1), ", ", std::max<int64_t>(weight.dim(), 1) - 1,
         "], but got ", weight.dim() ? 1 : 0, ")");
@@ -29,8 +30,8 @@ void check_features(const Tensor& input1, const Tensor& input2, const Tensor& we
         "got ", input2.size(-1), " but expected ", weight->sizes[2]);
   if (!bias) return;
   check(bias.dim() > 0, ErrorKind::Index, "Dimension specified as 0 but tensor has no dimensions");
-  check(bias->sizes[0] == weight->sizes[0], "bilinear(): bias size does not match weight size: got ",
-        bias->sizes[0], " but expected ", weight->sizes[0]);
+  check(bias->sizes[0] == weight->sizes[0],
+        "bilinear(): bias size does not match weight size: got ", bias->sizes[0], " but expected ", weight->sizes[0]);
 }
 
 }  // namespace

@@ -62,7 +62,8 @@ void check_rows(const Tensor& self, const Tensor& target, const Tensor& weight) 
   const int64_t classes = self->sizes[self.dim() - 1];
   check(!weight || (weight.dim() == 1 && weight.numel() == classes),
         "weight tensor should be defined either for all ", classes,
-        " classes or no classes but got weight tensor of shape: ", weight ? weight.sizes() : Ints());
+        " classes or no classes but got weight tensor of shape: ",
+        weight ? weight.sizes() : Ints());
 }
 
 void check_areas(const Tensor& self, const Tensor& target, const Tensor& weight) {
@@ -272,7 +273,8 @@ const auto cross_entropy_backward =
   })
   // With q the gradient of nll_loss: result = q - p * sum(q), p = exp(log_probs).
   .grad("grad_output, log_probs",
-        "grad, grad_output, log_probs, target, weight, reduction, ignore_index, total_weight, needs",
+        "grad, grad_output, log_probs, target, weight, reduction, ignore_index, total_weight, "
+        "needs",
         [](const Tensor& grad, const Tensor& grad_output, const Tensor& log_probs,
            const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore,
            const Tensor& total, Needs needs) {
@@ -302,7 +304,8 @@ Tensor logits_gradient(const Tensor& grad, const Tensor& grad_log_probs, const T
     made = cross_entropy_backward(grad, log_probs, target, weight, reduction, ignore, total);
   if (!grad_log_probs) return made;
   const int64_t dim = class_dim(log_probs);
-  const Tensor more = grad_log_probs - exp(log_probs) * sum_dim(grad_log_probs, Ints(&dim, 1), true);
+  const Tensor all = sum_dim(grad_log_probs, Ints(&dim, 1), true);
+  const Tensor more = grad_log_probs - exp(log_probs) * all;
   return made ? made + more : more;
 }
 
@@ -388,7 +391,8 @@ Tensor cross_entropy_probabilities(const Tensor& self, const Tensor& target, con
         "got ", type_name_of(target.dtype()));
   check(!weight || (weight.dim() == 1 && weight.numel() == classes),
         "cross_entropy: weight tensor should be defined either for all ", classes,
-        " classes or no classes but got weight tensor of shape: ", weight ? weight.sizes() : Ints());
+        " classes or no classes but got weight tensor of shape: ",
+        weight ? weight.sizes() : Ints());
   const Tensor logp = log_softmax(self, dim);
   Tensor goal = target;
   if (smoothing > 0) goal = target * Scalar(1 - smoothing) + Scalar(smoothing / double(classes));
@@ -407,11 +411,12 @@ Tensor cross_entropy_smoothed(const Tensor& self, const Tensor& target, const Te
   const Tensor logp = log_softmax(self, dim);
   const Tensor nll = nll_loss_nd(logp, target, weight, reduction, ignore);
   const Tensor scores = weight ? Tensor(logp * along_classes(weight, self)) : logp;
-  // Each row's sum stands at all its classes, so that nll_loss picks it and leaves ignored rows out.
+  // Each row's sum stands at all its classes, so that nll_loss picks it and leaves out ignored
+  // rows.
   const Tensor sums = expand(sum_dim(scores, Ints(&dim, 1), true), scores.sizes());
   const bool weighted = weight && Reduction(reduction) == Reduction::Mean;
-  Tensor smooth = nll_loss_nd(sums, target, Tensor(), weighted ? int64_t(Reduction::Sum) : reduction,
-                              ignore);
+  Tensor smooth = nll_loss_nd(sums, target, Tensor(),
+                              weighted ? int64_t(Reduction::Sum) : reduction, ignore);
   if (weighted) {
     const Tensor ones = expand(full({1}, -1, self.dtype(), self.device()), scores.sizes());
     smooth = smooth / nll_loss_nd(ones, target, detached(weight), int64_t(Reduction::Sum), ignore);

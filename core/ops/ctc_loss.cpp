@@ -37,8 +37,8 @@ void check_targets(const Tensor& targets, Ints lengths) {
   check(first == wanted, "Expected tensor to have size ", wanted, " at dimension 0, but got size ",
         first, " for argument #2 'targets'", kCaller);
   check(targets.dim() == 1 || targets->sizes[1] >= longest(lengths),
-        "Expected tensor to have size at least ", longest(lengths), " at dimension 1, but got size ",
-        targets->sizes[targets.dim() - 1], " for argument #2 'targets'", kCaller);
+        "Expected tensor to have size at least ", longest(lengths),
+        " at dimension 1, but got size ", targets->sizes[targets.dim() - 1], " for argument #2 'targets'", kCaller);
 }
 
 void check_ctc(const Tensor& log_probs, const Tensor& targets, Ints input_lengths,
@@ -157,8 +157,8 @@ namespace {
 // Lengths in meta tensors cannot be read: PyTorch's words for it.
 void refuse_meta_lengths(const Tensor& log_probs) {
   check(!log_probs.is_meta(), ErrorKind::NotImplemented, "aten::_ctc_loss.Tensor: attempted to run "
-        "this operator with Meta tensors, but there was no fake impl or Meta kernel registered. You "
-        "may have run into this message while using an operator with PT2 compilation APIs "
+        "this operator with Meta tensors, but there was no fake impl or Meta kernel registered. "
+        "You may have run into this message while using an operator with PT2 compilation APIs "
         "(torch.compile/torch.export); in order to use this operator with those APIs you'll need "
         "to add a fake impl. Please see the following for next steps:  "
         "https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html");

@@ -72,7 +72,7 @@ const Op<Tensor(Tensor, Tensor, double, double, bool)> pairwise_distance =
     define<Tensor(Tensor, Tensor, double, double, bool)>(
     "pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) "
     "-> Tensor")
-  .doc("The p-norm of the difference of vectors along the last dimension, `eps` added to each part.")
+  .doc("The p-norm of the difference of vectors along the last dimension, `eps` added to each.")
   .composite([](const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
     const int64_t last = std::max(x1.dim(), x2.dim()) - 1;
     return norm_over(x1 - x2 + Scalar(eps), Scalar(p), Ints(&last, 1), keepdim);

@@ -190,7 +190,8 @@ const auto embedding_bag_op =
     check(weight.is_floating() || weight.is_meta(), "Expected tensor for argument #1 'weight' to "
           "have one of the following scalar types: Half, BFloat16, Float, Double; but got ",
           weight.is_complex() ? text("CPU", type_name_of(weight.dtype()), "Type").c_str()
-                              : tensor_type(weight.dtype()), " instead (while checking arguments for embedding_bag)");
+                              : tensor_type(weight.dtype()),
+          " instead (while checking arguments for embedding_bag)");
     check(weight.dim() == 2, "weight has to be a 2D Tensor, but got Tensor of dimension ",
           weight.dim());
     check(!sample_weights || mode == 0, "embedding_bag: per_sample_weights was not None. "

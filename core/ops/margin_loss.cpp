@@ -25,8 +25,8 @@ MarginLoss margin_loss(const Tensor& self, const Tensor& target, int64_t reducti
 }
 
 void check_scores(const Tensor& self) {
-  check(self.dim() == 0 || (self.dim() <= 2 && classes_of(self) > 0), "Expected non-empty vector or "
-        "matrix with optional 0-dim batch size, but got: ", self.sizes());
+  check(self.dim() == 0 || (self.dim() <= 2 && classes_of(self) > 0),
+        "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", self.sizes());
 }
 
 void check_dtypes(const char* kernel, const Tensor& self, const Tensor& target) {
@@ -47,7 +47,8 @@ void check_multi(const Tensor& self, const Tensor& target, const Scalar& p, cons
         "1-D with size equal to the number of input samples (batch size). Expected target size [",
         rows, "], but got ", target.sizes(), ". Input has shape ", self.sizes(), ".");
   check(!weight || (weight.dim() <= 1 && weight.numel() == classes),
-        "inconsistent weight size, expected ", classes, " but got ", weight ? weight.sizes() : Ints());
+        "inconsistent weight size, expected ", classes, " but got ",
+        weight ? weight.sizes() : Ints());
   check_dtypes("multi_margin_loss_cpu_kernel", self, target);
   check(!weight || weight.dtype() == self.dtype(), "expected scalar type ",
         type_name_of(self.dtype()), " but found ", weight ? type_name_of(weight.dtype()) : "");

@@ -16,16 +16,17 @@ const Op<Tensor(Tensor, Ints, Scalar)> constant_pad_nd = define<Tensor(Tensor, I
   .infer([](Infer& r, const Tensor& self, Ints pad, const Scalar& value) {
     const int64_t n = int64_t(pad.size()), rank = self.dim();
     check(n % 2 == 0, "Length of pad must be even but instead it equals ", n);
-    check(rank >= n / 2, "Length of pad should be no more than twice the number of dimensions of the "
-          "input. Pad length is ", n, "while the input has ", rank, "dimensions.");
+    check(rank >= n / 2, "Length of pad should be no more than twice the number of dimensions of "
+          "the input. Pad length is ", n, "while the input has ", rank, "dimensions.");
     check_fits(value, self.dtype());
     Dims sizes(self.sizes());
     for (int64_t i = 0; i < n / 2; ++i) {
       int64_t& s = sizes[size_t(rank - 1 - i)];
-      const int64_t was = s, kept = was + std::min<int64_t>(pad[2 * i], 0) + std::min<int64_t>(pad[2 * i + 1], 0);
-      check(kept >= 0, "narrow(): length must be non-negative.");
-      s += pad[2 * i] + pad[2 * i + 1];
-      check(s >= 0, "The input size ", was, ", plus negative padding ", pad[2 * i], " and ", pad[2 * i + 1],
+      const int64_t was = s, before = pad[2 * i], after = pad[2 * i + 1];
+      check(was + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0) >= 0,
+            "narrow(): length must be non-negative.");
+      s += before + after;
+      check(s >= 0, "The input size ", was, ", plus negative padding ", before, " and ", after,
             " resulted in a negative output size, which is invalid. Check dimension ", rank - 1 - i,
             " of your input.");
     }
@@ -41,7 +42,7 @@ const Op<Tensor(Tensor, Ints, Scalar)> constant_pad_nd = define<Tensor(Tensor, I
     int64_t from = self.offset(), to = result.offset();
     for (size_t i = 0; i < pad.size() / 2; ++i) {
       const size_t d = sizes.size() - 1 - i;
-      for (const int64_t side : {pad[2 * i], pad[2 * i + 1]}) sizes[d] += std::min<int64_t>(side, 0);
+      sizes[d] += std::min<int64_t>(pad[2 * i], 0) + std::min<int64_t>(pad[2 * i + 1], 0);
       if (pad[2 * i] < 0) from -= pad[2 * i] * self.strides()[d];
       else to += pad[2 * i] * result.strides()[d];
     }
@@ -72,22 +73,25 @@ Tensor sources(Edge how, int64_t n, int64_t before, int64_t after) {
 void check_edges(Edge how, const Tensor& self, Ints pad) {
   const int64_t dims = int64_t(pad.size()) / 2, rank = self.dim();
   check(pad.size() % 2 == 0 && dims >= 1 && dims <= 3 && (rank == dims + 1 || rank == dims + 2),
-        ErrorKind::NotImplemented, "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now");
+        ErrorKind::NotImplemented,
+        "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now");
   for (int64_t d = rank == dims + 2; d < rank; ++d)
-    check(self.sizes()[d] > 0, "Expected ", dims + 1, "D or ", dims + 2, "D (batch mode) tensor with possibly 0 "
-          "batch size and other non-zero dimensions for input, but got: ", self.sizes());
+    check(self.sizes()[d] > 0, "Expected ", dims + 1, "D or ", dims + 2,
+          "D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+          "input, but got: ", self.sizes());
   constexpr const char* kNames[] = {"W", "H", "D"};
   for (int64_t i = 0; i < dims; ++i) {
-    const int64_t before = pad[2 * i], after = pad[2 * i + 1], d = rank - 1 - i, n = self.sizes()[d];
+    const int64_t d = rank - 1 - i, n = self.sizes()[d];
+    const int64_t before = pad[2 * i], after = pad[2 * i + 1];
     if (how == Edge::Reflect) {
-      check(before < n && after < n, "Argument #", 4 + 2 * i, ": Padding size should be less than the "
-            "corresponding input dimension, but got: padding (", before, ", ", after, ") at dimension ",
-            d, " of input ", self.sizes());
+      check(before < n && after < n, "Argument #", 4 + 2 * i, ": Padding size should be less than "
+            "the corresponding input dimension, but got: padding (", before, ", ", after,
+            ") at dimension ", d, " of input ", self.sizes());
     } else if (how == Edge::Circular) {
       check(before <= n && after <= n, "Padding value causes wrapping around more than once.");
     }
-    check(how == Edge::Circular || n + before + after >= 1, "input (", kNames[i], ": ", n, ") is too small. Calculated output ",
-          kNames[i], ": ", n + before + after);
+    check(how == Edge::Circular || n + before + after >= 1, "input (", kNames[i], ": ", n,
+          ") is too small. Calculated output ", kNames[i], ": ", n + before + after);
   }
   check(how == Edge::Circular || self.dtype() != DType::Bool || self.is_meta(),
         ErrorKind::NotImplemented, "\"", how == Edge::Reflect ? "reflection" : "replication",
@@ -134,7 +138,8 @@ Tensor pad_circular(const Tensor& self, Ints pad) {
   Tensor middle = result, inner = self;
   for (size_t i = 0; i < pad.size() / 2; ++i) {
     const int64_t d = self.dim() - 1 - int64_t(i), before = pad[2 * i], after = pad[2 * i + 1];
-    const int64_t kept = self->sizes[d] + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
+    const int64_t cut = std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
+    const int64_t kept = self->sizes[d] + cut;
     middle = narrow(middle, d, std::max<int64_t>(before, 0), kept);
     inner = narrow(inner, d, std::max<int64_t>(-before, 0), kept);
   }
@@ -143,8 +148,9 @@ Tensor pad_circular(const Tensor& self, Ints pad) {
     const int64_t d = self.dim() - 1 - int64_t(i), size = sizes[size_t(d)];
     const int64_t before = std::max<int64_t>(pad[2 * i], 0);
     const int64_t after = std::max<int64_t>(pad[2 * i + 1], 0);
-    if (before) copy(narrow(result, d, 0, before), narrow(result, d, size - before - after, before));
-    if (after) copy(narrow(result, d, size - after, after), narrow(result, d, before, after));
+    const auto part = [&](int64_t start, int64_t n) { return narrow(result, d, start, n); };
+    if (before) copy(part(0, before), part(size - before - after, before));
+    if (after) copy(part(size - after, after), part(before, after));
   }
   return result;
 }
@@ -166,13 +172,15 @@ template <Edge how> auto define_pad(const char* signature, const char* node, con
     });
 }
 
-constexpr const char* kReflect = "Pads with the input mirrored at its edges, the edge itself left out.";
+constexpr const char* kReflect =
+    "Pads with the input mirrored at its edges, the edge itself left out.";
 constexpr const char* kReplicate = "Pads with the elements at the input's edges.";
 
 }  // namespace
 
 #define RL_PAD(name, edge, length, node, doc) \
-  const auto name = define_pad<edge>(#name "(Tensor self, int[" #length "] padding) -> Tensor", node, doc);
+  const auto name = \
+      define_pad<edge>(#name "(Tensor self, int[" #length "] padding) -> Tensor", node, doc);
 RL_PAD(reflection_pad1d, Edge::Reflect, 2, "ReflectionPad1DBackward0", kReflect)
 RL_PAD(reflection_pad2d, Edge::Reflect, 4, "ReflectionPad2DBackward0", kReflect)
 RL_PAD(reflection_pad3d, Edge::Reflect, 6, "ReflectionPad3DBackward0", kReflect)
@@ -192,22 +200,24 @@ const auto pad = define<Tensor(Tensor, Ints, std::string_view, std::optional<dou
   .forms(NN)
   .composite([](const Tensor& self, Ints pad, std::string_view mode, std::optional<double> value) {
     check(pad.size() % 2 == 0, "Padding length must be divisible by 2");
-    check(int64_t(pad.size()) <= 2 * self.dim(), "Padding length should be less than or equal to two "
-          "times the input dimension but got padding length ", int64_t(pad.size()),
+    check(int64_t(pad.size()) <= 2 * self.dim(), "Padding length should be less than or equal to "
+          "two times the input dimension but got padding length ", int64_t(pad.size()),
           " and input of dimension ", self.dim());
     if (mode == "constant") return Tensor(constant_pad_nd(self, pad, Scalar(value.value_or(0))));
     check(!value || *value == 0, "Padding mode \"", mode, "\" doesn't take in value argument");
     const int64_t dims = int64_t(pad.size()) / 2, rank = self.dim();
     if (dims >= 1 && dims <= 3 && (rank == dims + 1 || rank == dims + 2)) {
-      if (mode == "reflect")
-        return Tensor((dims == 1 ? reflection_pad1d : dims == 2 ? reflection_pad2d : reflection_pad3d)(self, pad));
+      const auto by_dims = [&](const auto& one, const auto& two, const auto& three) {
+        return Tensor((dims == 1 ? one : dims == 2 ? two : three)(self, pad));
+      };
+      if (mode == "reflect") return by_dims(reflection_pad1d, reflection_pad2d, reflection_pad3d);
       if (mode == "replicate")
-        return Tensor((dims == 1 ? replication_pad1d : dims == 2 ? replication_pad2d : replication_pad3d)(self, pad));
+        return by_dims(replication_pad1d, replication_pad2d, replication_pad3d);
       if (mode == "circular") return pad_circular(self, pad);
       fail(ErrorKind::NotImplemented, "Unrecognised padding mode ", mode);
     }
-    fail(ErrorKind::NotImplemented, "Padding size ", int64_t(pad.size()), " is not supported for ", rank,
-         "D input tensor.\nSupported combinations for non-constant padding:\n"
+    fail(ErrorKind::NotImplemented, "Padding size ", int64_t(pad.size()), " is not supported for ",
+         rank, "D input tensor.\nSupported combinations for non-constant padding:\n"
          "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
          "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
          "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)");

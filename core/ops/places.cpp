@@ -56,7 +56,8 @@ template <class F> void share_out(const Places& p, const Tensor& values, F&& f) 
   const int64_t total = numel_of(p.shape);
   if (total == 0) return;
   const int64_t extent = longest < 0 ? 1 : p.shape[size_t(longest)];
-  const int64_t grain = std::max<int64_t>(1, StridedLoop::kGrain / std::max<int64_t>(1, total / extent));
+  const int64_t inner = std::max<int64_t>(1, total / extent);
+  const int64_t grain = std::max<int64_t>(1, StridedLoop::kGrain / inner);
   parallel_for(0, extent, grain, part);
 }
 

@@ -61,7 +61,8 @@ const auto lstm_gates_backward = define<Two(Tensor, Tensor, Tensor, Tensor, Tens
                                 grad_in.data(), rows, n);
   })
   .grad("grad_hidden, grad_cell, cell, gates",
-        "grad.grad_gates, grad.grad_cell_in, grad_hidden, grad_cell, gates, cell", [](const Tensor& v, const Tensor& w, const Tensor& grad_hidden, const Tensor& grad_cell,
+        "grad.grad_gates, grad.grad_cell_in, grad_hidden, grad_cell, gates, cell",
+        [](const Tensor& v, const Tensor& w, const Tensor& grad_hidden, const Tensor& grad_cell,
            const Tensor& gates, const Tensor& cell) {
     return lstm_second(v, w, grad_hidden, grad_cell, gates, cell);
   });
@@ -93,7 +94,8 @@ const auto lstm_gates = define<Two(Tensor, Tensor)>(
 
 const auto gru_gates_backward = define<Three(Tensor, Tensor, Tensor, Tensor, Tensor)>(
     "_gru_gates_backward(Tensor grad_next, Tensor active, Tensor hidden, Tensor input_gates, "
-    "Tensor hidden_gates) -> (Tensor grad_input_gates, Tensor grad_hidden_gates, Tensor grad_hidden)")
+    "Tensor hidden_gates) -> (Tensor grad_input_gates, Tensor grad_hidden_gates, "
+    "Tensor grad_hidden)")
   .doc("The gradients of a GRU's gates and hidden state.")
   .forms(Hidden)
   .dense()
@@ -277,7 +279,8 @@ Three run_stack(Cell kind, Tensor input, const Tensor& h0, const Tensor& c0, Ten
       if (c0) cells.push_back(s.cell);
     }
     input = ways == 1 ? outputs[0] : Tensor(cat(TensorList(outputs), -1));
-    if (o.dropout > 0 && o.train && layer + 1 < o.layers) input = input * dropout_noise(input, o.dropout);
+    const bool drops = o.dropout > 0 && o.train && layer + 1 < o.layers;
+    if (drops) input = input * dropout_noise(input, o.dropout);
   }
   return {input, stack(TensorList(hidden), 0), c0 ? Tensor(stack(TensorList(cells), 0)) : Tensor()};
 }

@@ -241,8 +241,9 @@ const auto index_reduce =
           include_self ? "\"index_func_\"" : "\"index_reduce_func_exclude_input_init\"",
           " not implemented for '", type_name_of(self.dtype()), "'");
     const bool extremum = reduce == "amax" || reduce == "amin";
-    const char* lacks = self.is_complex() && extremum ? reduce == "amax" ? "maximum_cpu" : "minimum_cpu"
-                        : self.dtype() == DType::Bool && reduce == "mean" ? "div_floor_cpu" : nullptr;
+    const char* lacks = nullptr;
+    if (self.is_complex() && extremum) lacks = reduce == "amax" ? "maximum_cpu" : "minimum_cpu";
+    if (self.dtype() == DType::Bool && reduce == "mean") lacks = "div_floor_cpu";
     check(self.is_meta() || !lacks, ErrorKind::NotImplemented, "\"", lacks ? lacks : "",
           "\" not implemented for '", type_name_of(self.dtype()), "'");
     refuse_complex_gradients("index_reduce", self, source);

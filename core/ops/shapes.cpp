@@ -17,10 +17,12 @@ const Op<Tensor(Tensor, int64_t, int64_t, int64_t)> narrow =
     check(self.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
     check(length >= 0, "narrow(): length must be non-negative.");
     const int64_t n = self.sizes()[wrap_dim(dim, self.dim())];
-    check(start >= -n && start <= n, ErrorKind::Index, "start out of range (expected to be in range of [",
+    check(start >= -n && start <= n, ErrorKind::Index,
+          "start out of range (expected to be in range of [",
           -n, ", ", n, "], but got ", start, ")");
     if (start < 0) start += n;
-    check(start <= n - length, "start (", start, ") + length (", length, ") exceeds dimension size (", n, ").");
+    check(start <= n - length, "start (", start, ") + length (", length,
+          ") exceeds dimension size (", n, ").");
     return Tensor(slice(self, dim, start, start + length, 1));
   });
 
@@ -28,7 +30,8 @@ const auto narrow_tensor = define<Tensor(Tensor, int64_t, Tensor, int64_t)>(
     "narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)")
   .forms(Function | Method)
   .composite([](const Tensor& self, int64_t dim, const Tensor& start, int64_t length) {
-    check(start.dim() == 0 && is_integral(start.dtype()), "start must be an 0-dim integral Tensor.");
+    check(start.dim() == 0 && is_integral(start.dtype()),
+          "start must be an 0-dim integral Tensor.");
     return Tensor(narrow(self, dim, item_of(start).to_int(), length));
   });
 
@@ -51,7 +54,8 @@ const Op<Tensor(Tensor, int64_t, int64_t, int64_t)> unfold =
   .view([](const Tensor& self, int64_t dim, int64_t size, int64_t step) {
     const int64_t d = wrap_dim(dim, self.dim()), most = self.dim() ? self.sizes()[d] : 1;
     check(size >= 0, "size is ", size, " but must be >= 0");
-    check(size <= most, "maximum size for tensor at dimension ", d, " is ", most, " but size is ", size);
+    check(size <= most, "maximum size for tensor at dimension ", d, " is ", most, " but size is ",
+          size);
     check(step > 0, "step is ", step, " but must be > 0");
     Dims sizes(self.sizes()), strides(self.strides());
     sizes.push_back(size);
@@ -76,7 +80,8 @@ const Op<Tensor(Tensor, Ints, int64_t, int64_t, int64_t)> unfold_backward =
   .infer([](Infer& r, const Tensor& grad, Ints sizes, int64_t, int64_t, int64_t) {
     r.result(sizes, grad.dtype(), grad.device());
   })
-  .kernel([](Tensor& result, const Tensor& grad, Ints sizes, int64_t dim, int64_t size, int64_t step) {
+  .kernel([](Tensor& result, const Tensor& grad, Ints sizes, int64_t dim, int64_t size,
+             int64_t step) {
     NoGrad quiet;
     set_zero(result);
     const int64_t rank = int64_t(sizes.size()), last = grad.dim() - 1;
@@ -90,7 +95,8 @@ const Op<Tensor(Tensor, Ints, int64_t, int64_t, int64_t)> unfold_backward =
       add.in_place(place, select(grad, last, k));
     }
   })
-  .grad("grad_in", "grad, dim, size, step", [](const Tensor& grad, int64_t dim, int64_t size, int64_t step) {
+  .grad("grad_in", "grad, dim, size, step",
+        [](const Tensor& grad, int64_t dim, int64_t size, int64_t step) {
     return unfold(grad, dim, size, step);
   });
 
@@ -131,7 +137,8 @@ const Op<Tensor(Tensor, int64_t, int64_t, int64_t)> diagonal =
 
 const Op<Tensor(Tensor, Ints, int64_t, int64_t, int64_t)> diagonal_backward =
     define<Tensor(Tensor, Ints, int64_t, int64_t, int64_t)>(
-    "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor")
+    "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) "
+    "-> Tensor")
   .doc("Zeros of `input_sizes` with the gradient on a diagonal: what diagonal's gradient is.")
   .forms(Hidden)
   .linear()
@@ -175,11 +182,13 @@ const Op<Tensor(Tensor, int64_t, int64_t, int64_t)> diag_embed =
     set_zero(result);
     copy_data(diagonal(result, offset, dim1, dim2), self);
   })
-  .grad("self", "grad, offset, dim1, dim2", [](const Tensor& grad, int64_t offset, int64_t dim1, int64_t dim2) {
+  .grad("self", "grad, offset, dim1, dim2",
+        [](const Tensor& grad, int64_t offset, int64_t dim1, int64_t dim2) {
     return diagonal(grad, offset, dim1, dim2);
   });
 
-const auto diagflat = define<Tensor(Tensor, int64_t)>("diagflat(Tensor self, int offset=0) -> Tensor")
+const auto diagflat = define<Tensor(Tensor, int64_t)>(
+    "diagflat(Tensor self, int offset=0) -> Tensor")
   .doc(R"(
     A matrix with all elements of the input on its diagonal.
 
@@ -197,8 +206,9 @@ const auto diagflat = define<Tensor(Tensor, int64_t)>("diagflat(Tensor self, int
 namespace {
 
 Tensor move_dims(const Tensor& self, Ints source, Ints destination) {
-  check(source.size() == destination.size(), "movedim: Invalid source or destination dims: source (",
-        source, " dims) should contain the same number of dims as destination (", destination, " dims)");
+  check(source.size() == destination.size(),
+        "movedim: Invalid source or destination dims: source (", source,
+        " dims) should contain the same number of dims as destination (", destination, " dims)");
   const int64_t rank = self.dim();
   Dims from, to;
   for (int64_t d : source) from.push_back(wrap_dim(d, rank));
@@ -315,22 +325,32 @@ const auto ravel = define<Tensor(Tensor)>("ravel(Tensor(a) self) -> Tensor(a)")
   .forms(Function | Method)
   .composite([](const Tensor& self) { return Tensor(reshape(contiguous(self), Ints{-1})); });
 
-const auto view_as = define<Tensor(Tensor, Tensor)>("view_as(Tensor(a) self, Tensor other) -> Tensor(a)")
+const auto view_as = define<Tensor(Tensor, Tensor)>(
+    "view_as(Tensor(a) self, Tensor other) -> Tensor(a)")
   .doc("The same memory under another tensor's sizes.")
   .forms(Method)
-  .composite([](const Tensor& self, const Tensor& other) { return Tensor(view(self, other.sizes())); });
+  .composite([](const Tensor& self, const Tensor& other) {
+    return Tensor(view(self, other.sizes()));
+  });
 
-const auto reshape_as = define<Tensor(Tensor, Tensor)>("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)")
+const auto reshape_as = define<Tensor(Tensor, Tensor)>(
+    "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)")
   .doc("The tensor under another's sizes: a view where strides allow it, a copy otherwise.")
   .forms(Method)
-  .composite([](const Tensor& self, const Tensor& other) { return Tensor(reshape(self, other.sizes())); });
+  .composite([](const Tensor& self, const Tensor& other) {
+    return Tensor(reshape(self, other.sizes()));
+  });
 
-const auto expand_as = define<Tensor(Tensor, Tensor)>("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)")
+const auto expand_as = define<Tensor(Tensor, Tensor)>(
+    "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)")
   .doc("Repeats dimensions of size one to another tensor's sizes, without copying.")
   .forms(Method)
-  .composite([](const Tensor& self, const Tensor& other) { return Tensor(expand(self, other.sizes(), false)); });
+  .composite([](const Tensor& self, const Tensor& other) {
+    return Tensor(expand(self, other.sizes(), false));
+  });
 
-const auto broadcast_to = define<Tensor(Tensor, Ints)>("broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)")
+const auto broadcast_to = define<Tensor(Tensor, Ints)>(
+    "broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)")
   .doc(R"(
     Repeats dimensions of size one to the given sizes, without copying.
 
@@ -341,7 +361,8 @@ const auto broadcast_to = define<Tensor(Tensor, Ints)>("broadcast_to(Tensor(a) s
   .forms(Function | Method)
   .composite([](const Tensor& self, Ints size) { return Tensor(expand(self, size, false)); });
 
-const auto broadcast_tensors = define<Tensors(TensorList)>("broadcast_tensors(Tensor[] tensors) -> Tensor[]")
+const auto broadcast_tensors = define<Tensors(TensorList)>(
+    "broadcast_tensors(Tensor[] tensors) -> Tensor[]")
   .doc("All inputs expanded to the sizes they have in common.")
   .forms(Function)
   .composite([](TensorList tensors) {
@@ -387,13 +408,16 @@ template <class Widen> Tensors each(TensorList tensors, const Widen& widen) {
 
 }  // namespace
 
-const auto atleast_1d_list = define<Tensors(TensorList)>("atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]")
+const auto atleast_1d_list = define<Tensors(TensorList)>(
+    "atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]")
   .forms(Function)
   .composite([](TensorList tensors) { return each(tensors, atleast_1d); });
-const auto atleast_2d_list = define<Tensors(TensorList)>("atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]")
+const auto atleast_2d_list = define<Tensors(TensorList)>(
+    "atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]")
   .forms(Function)
   .composite([](TensorList tensors) { return each(tensors, atleast_2d); });
-const auto atleast_3d_list = define<Tensors(TensorList)>("atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]")
+const auto atleast_3d_list = define<Tensors(TensorList)>(
+    "atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]")
   .forms(Function)
   .composite([](TensorList tensors) { return each(tensors, atleast_3d); });
 

@@ -27,11 +27,14 @@ Tensor take_layout(const Tensor& self, const Tensor& seen) {
   return self;
 }
 
-// The view that an op gives, without history; refuses what in-place ops may not change.
-template <class F> Tensor seen_as(const Tensor& self, F view) {
+// Gives `self` the layout of what `view` makes of it; refuses what in-place ops may not change.
+template <class F> Tensor see_as(const Tensor& self, F view) {
   check_in_place(self);
-  NoGrad quiet;
-  return view(detached(self));
+  const auto seen = [&] {
+    NoGrad quiet;
+    return view(detached(self));
+  };
+  return take_layout(self, seen());
 }
 
 }  // namespace
@@ -44,9 +47,9 @@ const auto transpose_ = define<Tensor(Tensor, int64_t, int64_t)>(
   .forms(Method)
   .accepts_conj()
   .produce([](const Tensor& self, int64_t dim0, int64_t dim1) {
-    return take_layout(self, seen_as(self, [&](const Tensor& x) {
+    return see_as(self, [&](const Tensor& x) {
       return Tensor(transpose(x, dim0, dim1));
-    }));
+    });
   })
   .grad("self", "grad, dim0, dim1", [](const Tensor& grad, int64_t dim0, int64_t dim1) {
     return transpose(grad, dim0, dim1);
@@ -56,7 +59,9 @@ const auto swapaxes_ = define<Tensor(Tensor, int64_t, int64_t)>(
     "swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)")
   .doc("transpose_ under numpy's names.")
   .forms(Method)
-  .composite([](const Tensor& self, int64_t a, int64_t b) { return Tensor(transpose_(self, a, b)); });
+  .composite([](const Tensor& self, int64_t axis0, int64_t axis1) {
+    return Tensor(transpose_(self, axis0, axis1));
+  });
 
 const auto t_ = define<Tensor(Tensor)>("t_(Tensor(a!) self) -> Tensor(a!)")
   .doc("Transposes this matrix; tensors of fewer dimensions stay as they are.")
@@ -65,8 +70,9 @@ const auto t_ = define<Tensor(Tensor)>("t_(Tensor(a!) self) -> Tensor(a!)")
   .accepts_conj()
   .produce([](const Tensor& self) {
     check_in_place(self);
-    check(self.dim() <= 2, "t_() expects a tensor with <= 2 dimensions, but self is ", self.dim(), "D");
-    return take_layout(self, seen_as(self, [](const Tensor& x) { return Tensor(t(x)); }));
+    check(self.dim() <= 2, "t_() expects a tensor with <= 2 dimensions, but self is ", self.dim(),
+          "D");
+    return see_as(self, [](const Tensor& x) { return Tensor(t(x)); });
   })
   .grad("self", "grad", [](const Tensor& grad) { return t(grad); });
 
@@ -77,9 +83,11 @@ const auto unsqueeze_ = define<Tensor(Tensor, int64_t)>(
   .forms(Method)
   .accepts_conj()
   .produce([](const Tensor& self, int64_t dim) {
-    return take_layout(self, seen_as(self, [&](const Tensor& x) { return Tensor(unsqueeze(x, dim)); }));
+    return see_as(self, [&](const Tensor& x) { return Tensor(unsqueeze(x, dim)); });
   })
-  .grad("self", "grad, dim", [](const Tensor& grad, int64_t dim) { return squeeze_dim(grad, dim); });
+  .grad("self", "grad, dim", [](const Tensor& grad, int64_t dim) {
+    return squeeze_dim(grad, dim);
+  });
 
 const auto squeeze_ = define<Tensor(Tensor)>("squeeze_(Tensor(a!) self) -> Tensor(a!)")
   .doc("Leaves out dimensions of size one of this tensor: all, or those named.")
@@ -87,9 +95,11 @@ const auto squeeze_ = define<Tensor(Tensor)>("squeeze_(Tensor(a!) self) -> Tenso
   .forms(Method)
   .accepts_conj()
   .produce([](const Tensor& self) {
-    return take_layout(self, seen_as(self, [](const Tensor& x) { return Tensor(squeeze(x)); }));
+    return see_as(self, [](const Tensor& x) { return Tensor(squeeze(x)); });
   })
-  .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) { return reshape(grad, sizes); });
+  .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) {
+    return reshape(grad, sizes);
+  });
 
 const auto squeeze_dim_ = define<Tensor(Tensor, int64_t)>(
     "squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)")
@@ -97,9 +107,11 @@ const auto squeeze_dim_ = define<Tensor(Tensor, int64_t)>(
   .forms(Method)
   .accepts_conj()
   .produce([](const Tensor& self, int64_t dim) {
-    return take_layout(self, seen_as(self, [&](const Tensor& x) { return Tensor(squeeze_dim(x, dim)); }));
+    return see_as(self, [&](const Tensor& x) { return Tensor(squeeze_dim(x, dim)); });
   })
-  .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) { return reshape(grad, sizes); });
+  .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) {
+    return reshape(grad, sizes);
+  });
 
 const auto squeeze_dims_ = define<Tensor(Tensor, Ints)>(
     "squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)")
@@ -107,33 +119,37 @@ const auto squeeze_dims_ = define<Tensor(Tensor, Ints)>(
   .forms(Method)
   .accepts_conj()
   .produce([](const Tensor& self, Ints dims) {
-    return take_layout(self, seen_as(self, [&](const Tensor& x) {
+    return see_as(self, [&](const Tensor& x) {
       Dims sizes, strides;
       const Dims named = wrap_dims(dims, x.dim());
       for (int64_t d = 0; d < x.dim(); ++d) {
-        const bool out = x.sizes()[d] == 1 && std::find(named.begin(), named.end(), d) != named.end();
-        if (out) continue;
+        const bool asked = std::find(named.begin(), named.end(), d) != named.end();
+        if (asked && x.sizes()[d] == 1) continue;
         sizes.push_back(x.sizes()[d]);
         strides.push_back(x.strides()[d]);
       }
       return alias(x, sizes, strides, x.offset());
-    }));
+    });
   })
-  .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) { return reshape(grad, sizes); });
+  .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) {
+    return reshape(grad, sizes);
+  });
 
 const auto as_strided_ = define<Tensor(Tensor, Ints, Ints, std::optional<int64_t>)>(
-    "as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)")
+    "as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) "
+    "-> Tensor(a!)")
   .doc("Gives this tensor the given sizes, strides and offset, in elements of its storage.")
   .node("AsStridedBackward1")
   .forms(Function | Method)
   .accepts_conj()
   .produce([](const Tensor& self, Ints size, Ints stride, std::optional<int64_t> offset) {
-    return take_layout(self, seen_as(self, [&](const Tensor& x) {
+    return see_as(self, [&](const Tensor& x) {
       return Tensor(as_strided(x, size, stride, offset));
-    }));
+    });
   })
   .grad("self", "grad, self.layout, size, stride, storage_offset",
-        [](const Tensor& grad, const Tensor& self, Ints size, Ints stride, std::optional<int64_t> offset) {
+        [](const Tensor& grad, const Tensor& self, Ints size, Ints stride,
+           std::optional<int64_t> offset) {
     return as_strided_backward(grad, self, size, stride, offset.value_or(self.offset()));
   });
 
