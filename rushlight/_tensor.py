@@ -407,8 +407,8 @@ _ALWAYS = (
     __dir__, _typed_storage, is_shared, share_memory_, nonzero,
 )  # fmt: skip
 _MISSING = (
-    backward, storage_type, norm, lu, split, unflatten, is_nonzero, is_same_size, unique, unique_consecutive, stft, istft,
-    module_load, __reversed__, __contains__, __iter__, register_hook,
+    backward, storage_type, norm, lu, split, unflatten, is_nonzero, is_same_size, unique,
+    unique_consecutive, stft, istft, module_load, __reversed__, __contains__, __iter__, register_hook,
     register_post_accumulate_grad_hook, type_as, new_tensor, new, is_distributed, dim_order,
     pin_memory, apply_, map_,
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """Linear algebra: the ops of ``torch.linalg``."""
 
 from . import _C
-from ._C import _LinAlgError as LinAlgError
+from ._C import _LinAlgError as LinAlgError  # noqa: F401  (in __all__)
 
 globals().update(_C._linalg_table)
 if "matmul" not in _C._linalg_table:
