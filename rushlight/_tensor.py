@@ -408,9 +408,9 @@ _ALWAYS = (
 )  # fmt: skip
 _MISSING = (
     backward, storage_type, norm, lu, split, unflatten, is_nonzero, is_same_size, unique,
-    unique_consecutive, stft, istft, module_load, __reversed__, __contains__, __iter__, register_hook,
-    register_post_accumulate_grad_hook, type_as, new_tensor, new, is_distributed, dim_order,
-    pin_memory, apply_, map_,
+    unique_consecutive, stft, istft, module_load, __reversed__, __contains__, __iter__,
+    register_hook, register_post_accumulate_grad_hook, type_as, new_tensor, new,
+    is_distributed, dim_order, pin_memory, apply_, map_,
 )  # fmt: skip
 
 

@@ -345,7 +345,7 @@ def _minus_one(*args, **kwargs):
 def is_tensor_method_or_property(func) -> bool:
     """Whether ``func`` belongs to the tensor class: a method, or the getter of a property."""
     name = getattr(func, "__name__", "")
-    return name == "__get__" or func in (getattr(_C.Tensor, name, None) if name else None,)
+    return name == "__get__" or (bool(name) and func == getattr(_C.Tensor, name, None))
 
 
 _names: dict = {}

@@ -26,7 +26,8 @@ except KeyboardInterrupt:
     late = time.perf_counter() - sent[0]
     print("late", late)
 {after}
-print("sum", torch.ones(1000, 1000).sum().item(), (torch.ones(64, 64) @ torch.ones(64, 64)).sum().item())
+square = torch.ones(64, 64)
+print("sum", torch.ones(1000, 1000).sum().item(), (square @ square).sum().item())
 """
 
 CASES = {

@@ -1,6 +1,7 @@
 """__torch_function__: what is asked, with what, and that plain tensors are not."""
 
 import pytest
+
 import rushlight as torch
 from rushlight import overrides
 
@@ -61,7 +62,9 @@ def test_asked(x, name):
     assert HEARD[0] == heard
 
 
-@pytest.mark.parametrize(("kind", "name"), [(bool, "__bool__"), (int, "__int__"), (float, "__float__")])
+@pytest.mark.parametrize(
+    ("kind", "name"), [(bool, "__bool__"), (int, "__int__"), (float, "__float__")]
+)
 def test_numbers_are_asked(x, kind, name):
     assert kind(x[0, 0]) == 1
     assert [h[0] for h in HEARD] == ["__getitem__", name]
@@ -152,7 +155,7 @@ def test_nobody_answers():
         def __torch_function__(cls, func, types, args=(), kwargs=None):
             return NotImplemented
 
-    with pytest.raises(TypeError, match="no implementation found for 'torch.add'"):
+    with pytest.raises(TypeError, match=r"no implementation found for 'torch\.add'"):
         torch.add(Silent(), 1)
 
 

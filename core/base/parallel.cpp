@@ -274,7 +274,8 @@ void parallel_run(int64_t begin, int64_t end, int64_t grain, RangeBody body, voi
   const int64_t most = std::max<int64_t>(1, (end - begin) / std::max<int64_t>(grain, 1));
   const int chunks = int(std::min<int64_t>(num_threads(), most));
   const int64_t piece = grain <= 1 ? kHeavyItems : kGrainsInPiece * grain;
-  if (chunks > 1 && !t_inside && pool().run(begin, end, chunks, piece, body, context, false)) return;
+  if (chunks > 1 && !t_inside && pool().run(begin, end, chunks, piece, body, context, false))
+    return;
   // Nested, or another caller has the pool: the same chunks, one after the other.
   for (int i = 0; i < chunks; ++i) {
     in_pieces(Pool::border(begin, end, chunks, i), Pool::border(begin, end, chunks, i + 1), piece,

@@ -90,7 +90,8 @@ template <class T> Tile<T> tile_of(const MatrixProduct& p) {
 
 // One tile of a division; a long one goes in blocks, so that Ctrl-C is answered between them.
 template <class T>
-void product(const GemmLevel<T>& level, const Tile<T>& t, double ns, void (*finish)(void*, int64_t)) {
+void product(const GemmLevel<T>& level, const Tile<T>& t, double ns,
+             void (*finish)(void*, int64_t)) {
   constexpr double kBlockNs = 3e7;
   constexpr int64_t kLeast = 512;  // rows or columns: packing the other side again costs little
   if (ns < 2 * kBlockNs || std::max(t.m, t.n) < 2 * kLeast) {
