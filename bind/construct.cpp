@@ -18,11 +18,11 @@ bool is_sequence(PyObject* o) {
          (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) && !is_tensor(o));
 }
 
-// Sizes of a nested sequence, taken from the first item of each level.
+// Sizes of a nested sequence, taken from the first item of each level; a tensor in it is a number.
 Dims sizes_of(PyObject* o) {
   Dims sizes;
   Owned at = Owned::share(o);
-  while (is_sequence(at.get()) || (is_tensor(at.get()) && tensor_of(at.get()).dim() > 0)) {
+  while (is_sequence(at.get())) {
     const Py_ssize_t n = PyObject_Length(at.get());
     need(n >= 0);
     sizes.push_back(n);
@@ -111,7 +111,7 @@ char* store_all(char* p, DType t, PyObject* o, Ints sizes, size_t level) {
   const Py_ssize_t n = PyObject_Length(o);
   if (n < 0) {
     PyErr_Clear();
-    fail(ErrorKind::Type, "expected a sequence");
+    fail(ErrorKind::Type, "not a sequence");
   }
   check(n == sizes[level], ErrorKind::Value, "expected sequence of length ", sizes[level], " at dim ",
         int64_t(level), " (got ", int64_t(n), ")");
@@ -122,6 +122,10 @@ char* store_all(char* p, DType t, PyObject* o, Ints sizes, size_t level) {
       p = store_all(p, t, item.get(), sizes, level + 1);
     }
     return p;
+  }
+  if (is_tensor(o)) {  // no sequence to Python, but iterable
+    const Owned rows(need(PySequence_Tuple(o)));
+    return store_all(p, t, rows.get(), sizes, level);
   }
   for (Py_ssize_t i = 0; i < n; ++i) {
     const Owned item(need(PySequence_GetItem(o, i)));

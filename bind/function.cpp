@@ -37,13 +37,13 @@ class FunctionNode : public Node {
     self_of(context)->node = this;
   }
   ~FunctionNode() override {
-    if (!Py_IsInitialized()) {
+    owner = nullptr;
+    self_of(context_.get())->node = nullptr;
+    if (!Py_IsInitialized()) {  // globals that die last, when the interpreter is closing
       context_.leave();
       return;
     }
     WithLock lock;
-    owner = nullptr;
-    self_of(context_.get())->node = nullptr;
     context_ = Owned();
   }
   std::string name() const override {

@@ -1,4 +1,6 @@
 // Methods of tensors that are not ops: questions, conversions, numbers, storage.
+#include <atomic>
+
 #include "autograd/meta.h"
 #include "bind/asked.h"
 #include "bind/autograd.h"
@@ -496,8 +498,14 @@ PyObject* tensor_float(PyObject* o) {
   PyObject* answer;
   if (overridden(o) && asked_slot("__float__", &o, 1, answer)) return answer;
   return guarded([&] {
-    check_one(self_of(o));
-    const Scalar s = number_of(self_of(o));
+    static std::atomic<bool> warned{false};
+    const Tensor& t = self_of(o);
+    check_one(t);
+    if (t.needs_grad() && !warned.exchange(true)) {
+      warn("Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
+           "behavior.\nConsider using tensor.detach() first.");
+    }
+    const Scalar s = number_of(t);
     check(!s.is_complex() || s.to_complex().imag() == 0,
           "value cannot be converted to type double without overflow");
     return PyFloat_FromDouble(s.to_double());

@@ -15,6 +15,19 @@ namespace {
 PyTypeObject *function_type, *method_type;
 std::deque<OpName> names;
 
+// One field a line, as PyTorch shows them.
+PyObject* repr_of_results(PyObject* o) {
+  const PyTypeObject* type = Py_TYPE(o);
+  Owned s(need(PyUnicode_FromFormat("%s(", type->tp_name)));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) {
+    Owned line(PyUnicode_FromFormat("%U%s\n%s=%R", s.get(), i ? "," : "", type->tp_members[i].name,
+                                    PyTuple_GET_ITEM(o, i)));
+    if (!line) return nullptr;
+    s = std::move(line);
+  }
+  return PyUnicode_FromFormat("%U)", s.get());
+}
+
 // max(dim) and its like give a named tuple, torch.return_types.max.
 PyObject* named_results(const Record& r, Value* results) {
   static std::map<std::string, PyTypeObject*> types;
@@ -26,6 +39,7 @@ PyObject* named_results(const Record& r, Value* results) {
     PyStructSequence_Desc desc = {name->c_str(), "", fields, r.visible};
     type = PyStructSequence_NewType(&desc);
     need(type != nullptr);
+    type->tp_repr = repr_of_results;
   }
   Owned t(need(PyStructSequence_New(type)));
   for (int i = 0; i < r.visible; ++i)

@@ -327,6 +327,31 @@ bool spread_ints(const Record& r, const Call& call, size_t first) {
   return true;
 }
 
+// A list that begins with an int is one of ints: a later item of another type ends the search for
+// an overload, as in PyTorch.
+void check_rest_are_ints(const Record& r, const Param& p, PyObject* const* items, Py_ssize_t n) {
+  if (n < 2 || !is_int(items[0])) return;
+  for (Py_ssize_t i = 1; i < n; ++i) {
+    check(is_int(items[i]) || PyBool_Check(items[i]), ErrorKind::Type, r.base, "(): argument '",
+          p.name, "' failed to unpack the object at pos ", int64_t(i + 1),
+          " with error \"type must be tuple of ints,but got ", python_type(items[i]), "\"");
+  }
+}
+
+void check_rest_are_ints(const Record& r, const Param& p, PyObject* list) {
+  if (p.type != Type::Ints || !(PyTuple_Check(list) || PyList_Check(list))) return;
+  check_rest_are_ints(r, p, PySequence_Fast_ITEMS(list), PySequence_Fast_GET_SIZE(list));
+}
+
+// What a value is, when it is of the wrong type; in a list of ints, its first item.
+std::string wrong_type(const Param& p, PyObject* value) {
+  const bool list = p.type == Type::Ints && (PyTuple_Check(value) || PyList_Check(value)) &&
+                    PySequence_Fast_GET_SIZE(value) > 0;
+  if (!list) return text(", not ", python_type(value));
+  return text(", but found element of type ", python_type(PySequence_Fast_GET_ITEM(value, 0)),
+              " at pos 0");
+}
+
 bool fill_defaults(const Record& r, size_t from, Arg* args) {
   for (size_t i = from; i < r.params.size(); ++i) {
     if (!r.params[i].has_default) return false;
@@ -390,6 +415,8 @@ bool read_call(const Record& r, const Call& call, Arg* args, LazyRoom& room, std
   size_t allowed = 0;
   while (allowed < n && !r.params[allowed].keyword_only) ++allowed;
   if (positional > allowed) {
+    if (list_first && allowed == self + 1)
+      check_rest_are_ints(r, r.params[self], call.args + self, call.count - Py_ssize_t(self));
     return mismatch(why, text(r.base, "() takes ", int64_t(allowed - self), " positional argument",
                               allowed - self == 1 ? "" : "s", " but ",
                               int64_t(call.count - Py_ssize_t(self)),
@@ -427,15 +454,16 @@ bool read_call(const Record& r, const Call& call, Arg* args, LazyRoom& room, std
       }
     }
     if (!read_value(p, value, args[i], room)) {
+      check_rest_are_ints(r, p, value);
       if (!why) return false;
       const std::string_view shown = shown_name(r, i, p, call.method);
       if (p.type == Type::Tensors && odd_item(value, i - self, *why)) return false;
       if (i < positional) {
         *why = text(r.base, "(): argument '", shown, "' (position ", int64_t(i + 1 - self),
-                    ") must be ", type_word(p), ", not ", python_type(value));
+                    ") must be ", type_word(p), wrong_type(p, value));
       } else {
-        *why = text(r.base, "(): argument '", shown, "' must be ", type_word(p), ", not ",
-                    python_type(value));
+        *why = text(r.base, "(): argument '", shown, "' must be ", type_word(p),
+                    wrong_type(p, value));
       }
       return false;
     }

@@ -2,6 +2,9 @@
 
 import gc
 import os
+import subprocess
+import sys
+import textwrap
 import threading
 import weakref
 
@@ -226,3 +229,28 @@ def test_a_number_beside_a_tensor_is_freed_like_one():
     z = x + 2  # nothing is saved: PyTorch lets it run again
     z.sum().backward()
     z.sum().backward()
+
+
+def test_a_custom_node_that_the_closing_interpreter_frees():
+    program = """
+        import rushlight as torch
+
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * 2
+
+        space = {}
+        exec("def keep(): pass", space)  # a cycle: its globals die at the very end
+        space["y"] = Double.apply(torch.ones(2, requires_grad=True))
+        space["node"] = space["y"].grad_fn
+        space["z"] = Double.apply(torch.ones(2, requires_grad=True)).exp()
+        space["kept"] = space
+        torch.kept = space
+        """
+    command = [sys.executable, "-P", "-c", textwrap.dedent(program)]
+    assert subprocess.run(command, timeout=120, check=False).returncode == 0

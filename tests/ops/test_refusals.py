@@ -20,3 +20,45 @@ F = torch.nn.functional if torch is not None else None
 def test_complex_numbers_are_refused(call):
     with pytest.raises((NotImplementedError, RuntimeError)):
         call(torch.ones(2, 3, dtype=torch.complex64, requires_grad=True))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: torch.randn(2, "a"), ("randn", "size", 2, "str")),
+        (lambda x: torch.zeros((2, 3, 1.5)), ("zeros", "size", 3, "float")),
+        (lambda x: torch.rand(3, torch.tensor(2.0)), ("rand", "size", 2, "Tensor")),
+        (lambda x: x.view(1, "a"), ("view", "size", 2, "str")),
+        (lambda x: x.sum(dim=(0, "a")), ("sum", "dim", 2, "str")),
+        (lambda x: x.repeat(1, 2.0), ("repeat", "repeats", 2, "float")),
+        (lambda x: torch.zeros(2, 2.0, dtype=torch.float64), ("zeros", "size", 2, "float")),
+    ],
+)
+def test_the_odd_item_of_a_list_of_ints_is_named(call, words):
+    with pytest.raises(TypeError) as found:
+        call(torch.zeros(2, 2))
+    op, argument, position, given = words
+    assert str(found.value) == (
+        f"{op}(): argument '{argument}' failed to unpack the object at pos {position} with error "
+        f'"type must be tuple of ints,but got {given}"'
+    )
+
+
+def test_a_list_that_begins_with_no_int():
+    words = r"must be tuple of ints, but found element of type str at pos 0"
+    with pytest.raises(TypeError, match=words):
+        torch.empty(("a", 2))
+
+
+def test_tensors_within_the_data_of_a_tensor():
+    one = torch.ones(1)
+    assert torch.tensor([one, one]).tolist() == [1.0, 1.0]
+    assert torch.tensor([[1.0, 2.0], torch.ones(2)]).tolist() == [[1.0, 2.0], [1.0, 1.0]]
+    words = "only one element tensors can be converted to Python scalars"
+    for data in ([torch.ones(2), torch.ones(2)], [[torch.ones(3)]], (torch.ones(0),)):
+        with pytest.raises(ValueError, match=words):
+            torch.tensor(data)
+    with pytest.raises(TypeError, match="not a sequence"):
+        torch.tensor([[1, 2], 5])
+    with pytest.raises(ValueError, match=r"expected sequence of length 2 at dim 1 \(got 3\)"):
+        torch.tensor([[1, 2], torch.ones(3)])

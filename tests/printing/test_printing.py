@@ -47,3 +47,11 @@ def test_repr_leaves_gradient_mode_and_graph_alone():
     repr(leaf * 2)
     assert torch.is_grad_enabled()
     assert leaf.grad is None
+
+
+def test_named_results_show_one_field_a_line():
+    found = torch.tensor([[1.0, 3.0], [2.0, 0.0]]).max(0)
+    text = "torch.return_types.max(\nvalues=tensor([2., 3.]),\nindices=tensor([1, 0]))"
+    assert repr(found) == text
+    assert str(found) == text
+    assert "logabsdet=tensor(0.))" in str(torch.linalg.slogdet(torch.eye(2)))
