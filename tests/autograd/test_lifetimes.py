@@ -233,6 +233,9 @@ def test_a_number_beside_a_tensor_is_freed_like_one():
 
 def test_a_custom_node_that_the_closing_interpreter_frees():
     program = """
+        import gc
+        import sys
+
         import rushlight as torch
 
         class Double(torch.autograd.Function):
@@ -244,13 +247,14 @@ def test_a_custom_node_that_the_closing_interpreter_frees():
             def backward(ctx, grad):
                 return grad * 2
 
-        space = {}
-        exec("def keep(): pass", space)  # a cycle: its globals die at the very end
-        space["y"] = Double.apply(torch.ones(2, requires_grad=True))
-        space["node"] = space["y"].grad_fn
-        space["z"] = Double.apply(torch.ones(2, requires_grad=True)).exp()
-        space["kept"] = space
-        torch.kept = space
+        class Late:
+            pass
+
+        late = Late()  # a cycle that only the closing interpreter collects
+        late.me = late
+        late.y = Double.apply(torch.ones(2, requires_grad=True))
+        gc.disable()
+        sys.modules["late"] = late
         """
     command = [sys.executable, "-P", "-c", textwrap.dedent(program)]
     assert subprocess.run(command, timeout=120, check=False).returncode == 0
