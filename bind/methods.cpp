@@ -501,7 +501,7 @@ PyObject* tensor_float(PyObject* o) {
     static std::atomic<bool> warned{false};
     const Tensor& t = self_of(o);
     check_one(t);
-    if (t.needs_grad() && !warned.exchange(true)) {
+    if (t.needs_grad() && grad_enabled() && !warned.exchange(true)) {
       warn("Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
            "behavior.\nConsider using tensor.detach() first.");
     }

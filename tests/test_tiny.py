@@ -152,3 +152,10 @@ def test_errors():
         y.sum().backward()
     with pytest.raises(RuntimeError, match="Error\\(s\\) in loading state_dict for Net"):
         Net().load_state_dict({})
+
+
+def test_float_of_a_tensor_in_a_graph_warns_where_gradients_are_recorded(recwarn):
+    x = torch.ones((), requires_grad=True)
+    with torch.no_grad():
+        assert float(x) == 1.0
+    assert not [w for w in recwarn if "Converting a tensor" in str(w.message)]
