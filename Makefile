@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find core bind rushlight -name '*.cpp' -o -name '*.h' -o -name '*.py' 2>/dev/null) \
            CMakeLists.txt pyproject.toml
 
-.PHONY: demo test bench sanitize wheel clean
+.PHONY: demo test bench fuzz sanitize wheel clean
 
 demo: $(VENV)/.demo
 	@echo "== Handwritten digits: 1,437 to learn from, 360 to be tested on"
@@ -34,6 +34,10 @@ $(VENV)/.demo: $(SOURCES) | $(BIN)/python
 $(VENV)/.test: $(SOURCES) | $(BIN)/python
 	$(BIN)/python -m pip install --disable-pip-version-check -q ".[demo,test]"
 	@touch $@ $(VENV)/.demo
+
+# Random calls of every op: make fuzz CALLS=1000 SEED=7
+fuzz: $(VENV)/.test
+	PYTHONPATH=$(CURDIR) $(BIN)/python -P -m tests.fuzz --calls $(or $(CALLS),300) --seed $(or $(SEED),1)
 
 # The core built with the address and undefined-behaviour sanitizers, and the tests with it.
 SANITIZED := build/sanitize
