@@ -1,15 +1,36 @@
 // Exceptions between C++ and Python.
 #include "bind/python.h"
 
-#include "base/interrupt.h"
+#include <unistd.h>
 
 #include <new>
 #include <stdexcept>
 
+#include "base/interrupt.h"
 #include "base/linalg_error.h"
 #include "bind/linalg.h"
 
 namespace rl::bind {
+
+void stay() {
+  for (;;) pause();
+}
+
+PyGILState_STATE take_lock() {
+  try {
+    return PyGILState_Ensure();
+  } catch (...) {
+    stay();
+  }
+}
+
+void restore_lock(PyThreadState* state) {
+  try {
+    PyEval_RestoreThread(state);
+  } catch (...) {
+    stay();
+  }
+}
 
 PythonError::~PythonError() {
   if (!type_ || !Py_IsInitialized()) return;

@@ -4,6 +4,8 @@
 #include <Python.h>
 #include <structmember.h>
 
+#include <cxxabi.h>
+
 #include <exception>
 #include <string>
 #include <utility>
@@ -57,10 +59,20 @@ inline void need(bool good) {
 
 void set_exception();               // the C++ exception in flight becomes a Python one
 
+// Note [Threads at exit]
+// When the interpreter ends, a thread that asks for its lock again is unwound by pthread_exit, from
+// wherever it stands: through destructors, which may not throw, and through C++ that would go on
+// without the lock. Such a thread stays where it is until the process is gone.
+[[noreturn]] void stay();
+PyGILState_STATE take_lock();
+void restore_lock(PyThreadState* state);
+
 // Runs f; a C++ exception becomes a Python exception and the value that says so.
 template <class F> auto guarded(F&& f) noexcept -> decltype(f()) {
   try {
     return f();
+  } catch (const abi::__forced_unwind&) {
+    stay();
   } catch (...) {
     set_exception();
   }
@@ -70,8 +82,11 @@ template <class F> auto guarded(F&& f) noexcept -> decltype(f()) {
 
 class WithLock {                    // takes the interpreter lock, whoever has it
  public:
-  WithLock() : state_(PyGILState_Ensure()) {}
-  ~WithLock() { PyGILState_Release(state_); }
+  WithLock() : state_(take_lock()) {}
+  ~WithLock() {
+    if (!PyGILState_Check()) stay();
+    PyGILState_Release(state_);
+  }
 
  private:
   PyGILState_STATE state_;
@@ -80,7 +95,7 @@ class WithLock {                    // takes the interpreter lock, whoever has i
 class WithoutLock {                 // gives it away for a while
  public:
   WithoutLock() : state_(PyEval_SaveThread()) {}
-  ~WithoutLock() { PyEval_RestoreThread(state_); }
+  ~WithoutLock() { restore_lock(state_); }
 
  private:
   PyThreadState* state_;

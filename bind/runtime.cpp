@@ -18,7 +18,7 @@ void warn_python(const char* message) {
   if (PyErr_WarnEx(PyExc_UserWarning, message, 1) < 0) throw PythonError();
 }
 void* release_lock() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
-void acquire_lock(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+void acquire_lock(void* state) { restore_lock(static_cast<PyThreadState*>(state)); }
 // Whether a signal's handler raised; only the main thread runs them. The exception stays set.
 bool signalled() {
   static const unsigned long main_thread = PyThread_get_thread_ident();  // first asked at import

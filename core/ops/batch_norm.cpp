@@ -175,6 +175,13 @@ const auto native_batch_norm =
   .infer([](Infer& r, const Tensor& input, const Tensor& weight, const Tensor& bias,
             const Tensor& running_mean, const Tensor& running_var, bool training, double, double) {
     check(input.dim() >= 2, "batch_norm: expected an input of two dimensions or more");
+    check_parameter(running_mean, "running_mean", input->sizes[1]);
+    check_parameter(running_var, "running_var", input->sizes[1]);
+    check_parameter(weight, "weight", input->sizes[1]);
+    check_parameter(bias, "bias", input->sizes[1]);
+    check(training || (running_mean && running_var), running_mean
+          ? "running_var must be defined in evaluation mode"
+          : "running_mean must be defined in evaluation mode");
     check_floating(input, "batch_norm");
     check_mixed(input, {&weight, &bias, &running_mean, &running_var});
     const DType stats = is_half(input.dtype())
@@ -267,9 +274,18 @@ const auto instance_norm =
                 double momentum, double eps, bool cudnn) -> Tensor {
     check(use_input_stats || (running_mean && running_var),
           "Expected running_mean and running_var to be defined when use_input_stats is false");
+    check(input.dim() >= 2, ErrorKind::Index, "Dimension out of range (expected to be in range of [",
+          -input.dim(), ", ", input.dim() - 1, "], but got 1)");
     const int64_t b = input->sizes[0], c = input->sizes[1];
+    for (const auto& [t, name] : {std::pair(running_mean, "running_mean"),
+                                  std::pair(running_var, "running_var"), std::pair(weight, "weight"),
+                                  std::pair(bias, "bias")}) {
+      check(!t || t.numel() == c, name, " should contain ", b * c, " elements not ",
+            t ? b * t.numel() : 0);
+    }
     const auto repeated = [&](const Tensor& t) {
-      return t ? Tensor(reshape(expand(unsqueeze(t, 0), Dims{b, c}), Dims{b * c})) : t;
+      if (!t) return t;
+      return Tensor(reshape(expand(reshape(t, Dims{1, c}), Dims{b, c}), Dims{b * c}));
     };
     Dims sizes(input.sizes());
     sizes[0] = 1;
@@ -280,8 +296,9 @@ const auto instance_norm =
     if (use_input_stats) {  // the running statistics move by the mean of the samples'
       NoGrad quiet;
       const int64_t first = 0;
-      if (running_mean) copy_(running_mean, mean_dim(view(rm, Dims{b, c}), Ints(&first, 1), false));
-      if (running_var) copy_(running_var, mean_dim(view(rv, Dims{b, c}), Ints(&first, 1), false));
+      for (const auto& [to, from] : {std::pair(running_mean, rm), std::pair(running_var, rv)}) {
+        if (to) copy_(view(to, Dims{c}), mean_dim(view(from, Dims{b, c}), Ints(&first, 1), false));
+      }
     }
     return view(made, input.sizes());
   });
@@ -376,7 +393,19 @@ const auto native_group_norm =
   .doc("Group normalisation, with the mean and the inverse deviation of each group.")
   .forms(Function)
   .infer([](Infer& r, const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n,
-            int64_t, int64_t, int64_t groups, double) {
+            int64_t channels, int64_t area, int64_t groups, double) {
+    int64_t numel = 0;
+    check(n >= 0 && channels >= 0 && area >= 0 && !__builtin_mul_overflow(n, channels, &numel) &&
+          !__builtin_mul_overflow(numel, area, &numel) && numel == input.numel(),
+          "Expected an input of N * C * HxW elements");
+    check(groups > 0 && channels % groups == 0, "Expected number of channels in input to be "
+          "divisible by num_groups, but got input of shape ", input.sizes(), " and num_groups=",
+          groups);
+    for (const auto& [p, name] : {std::pair(weight, "weight"), std::pair(bias, "bias")}) {
+      check(!p || p.numel() == channels, "Expected ", name, " to be a vector of size equal to the "
+            "number of channels in input, but got ", name, " of shape ", p ? p.sizes() : Ints(),
+            " and input of shape ", input.sizes());
+    }
     check(input.is_contiguous() || input.is_contiguous(suggested_format(input)),
           "Expected X.is_contiguous(memory_format) to be true, but got false.  (Could this error "
           "message be improved?  If so, please report an enhancement request to PyTorch.)");

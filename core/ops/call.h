@@ -13,15 +13,21 @@ constexpr int64_t kWorthUnlocking = 16384;  // elements touched: about 20 micros
 struct Seen {
   uint32_t flags = 0;
   int64_t elements = 0;
-  bool meta = false;
+  bool meta = false, some = false;
+  bool data_first = false;  // the first tensor has data
   void add(const TensorBody* t) {
     flags |= t->flags;
     elements += t->numel;
-    meta |= t->device.is_meta();
+    const bool is_meta = t->device.is_meta();
+    meta |= is_meta;
+    data_first |= !some && !is_meta;
+    some = true;
   }
 };
 
 Seen look_at(const Record& r, const Arg* args);
+// A kernel that is about to run on the CPU must not meet a tensor without data.
+void refuse_mixed(const Seen& seen);
 // Whether any argument that a formula serves needs a gradient.
 bool wants_gradient(const Record& r, const Arg* args);
 bool must_prepare(const Record& r, const Seen& seen, const Arg* args);

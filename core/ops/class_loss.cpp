@@ -96,6 +96,18 @@ void infer_gradient(Infer& r, const Tensor& self) {
   r.result(self.sizes(), self.dtype(), self.device());
 }
 
+void check_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
+                    int64_t reduction, const Tensor& total) {
+  check(total.numel() == 1, "expected total_weight to be a single element tensor, got: ",
+        total.sizes());
+  check(total.dtype() == self.dtype() && grad.dtype() == self.dtype(), "expected scalar type ",
+        type_name_of(self.dtype()), " but found ",
+        type_name_of(grad.dtype() == self.dtype() ? total.dtype() : grad.dtype()));
+  const int64_t wanted = Reduction(reduction) == Reduction::None ? target.numel() : 1;
+  check(grad.numel() == wanted, "Expected a single element grad_output tensor, but got: ",
+        grad.sizes());
+}
+
 void nll_backward_kernel(Tensor& result, const Tensor& grad, const Tensor& self,
                          const Tensor& target, const Tensor& weight, int64_t reduction,
                          int64_t ignore_index, const Tensor& total_weight) {
@@ -111,15 +123,20 @@ using NllForward = Two(Tensor, Tensor, Tensor, int64_t, int64_t);
 using NllBackward = Tensor(Tensor, Tensor, Tensor, Tensor, int64_t, int64_t, Tensor);
 extern const Op<NllForward> nll_loss_forward, nll_loss2d_forward;
 
-#define RL_NLL_BACKWARD(NAME, TEXT, NODE, FORWARD)                                               \
+#define RL_NLL_BACKWARD(NAME, TEXT, NODE, CHECK, FORWARD)                                             \
   const auto NAME = define<NllBackward>(                                                         \
       TEXT "(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "    \
       "int ignore_index, Tensor total_weight) -> Tensor")                                        \
     .doc("The gradient of a negative log-likelihood with respect to the log-probabilities.")     \
     .node(NODE)                                                                                  \
     .forms(NN | Out)                                                                             \
-    .infer([](Infer& r, const Tensor&, const Tensor& self, const Tensor&, const Tensor&,         \
-              int64_t, int64_t, const Tensor&) { infer_gradient(r, self); })                     \
+    .infer([](Infer& r, const Tensor& grad, const Tensor& self, const Tensor& target,            \
+              const Tensor& weight, int64_t reduction, int64_t, const Tensor& total) {           \
+      CHECK(self, target, weight);                                                               \
+      check_dtypes(self, target, weight);                                                        \
+      check_gradient(grad, self, target, reduction, total);                                      \
+      infer_gradient(r, self);                                                                   \
+    })                                                                                           \
     .kernel([](Tensor& result, const Tensor& grad, const Tensor& self, const Tensor& target,     \
                const Tensor& weight, int64_t reduction, int64_t ignore, const Tensor& total) {   \
       nll_backward_kernel(result, grad, self, target, weight, reduction, ignore, total);         \
@@ -130,10 +147,10 @@ extern const Op<NllForward> nll_loss_forward, nll_loss2d_forward;
       return std::get<0>(FORWARD(grad, target, weight, reduction, ignore));                      \
     })                                                                                           \
     .grad("self", "grad", [](const Tensor& grad) { return zeros_like(grad); })
-RL_NLL_BACKWARD(nll_loss_backward, "nll_loss_backward", "NllLossBackwardBackward0",
+RL_NLL_BACKWARD(nll_loss_backward, "nll_loss_backward", "NllLossBackwardBackward0", check_rows,
                 nll_loss_forward);
 RL_NLL_BACKWARD(nll_loss2d_backward, "nll_loss2d_backward", "NllLoss2DBackwardBackward0",
-                nll_loss2d_forward);
+                check_areas, nll_loss2d_forward);
 #undef RL_NLL_BACKWARD
 
 #define RL_NLL_FORWARD(NAME, TEXT, NODE, CHECK, BACKWARD)                                        \

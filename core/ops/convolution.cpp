@@ -222,7 +222,10 @@ void convolve(const Tensor& result, const Tensor& input, const Tensor& weight, c
   const Tensor x = dense(input), w = dense(weight), b = dense(bias);
   const Tensor y = result.is_contiguous() ? result : empty(result.sizes(), result.dtype());
   const Convolution c = describe(x.sizes(), w.sizes(), y.sizes(), s);
-  if (is_integral(y.dtype())) {
+  if (x.numel() == 0 || w.numel() == 0) {  // sums of nothing
+    set_zero(y);
+    if (b) add_bias(y, b);
+  } else if (is_integral(y.dtype())) {
     if (s.transposed) {
       kernels::conv_backward_input_integer(c, y.ptr<int64_t>(), x.ptr<int64_t>(),
                                            w.ptr<int64_t>());

@@ -166,6 +166,8 @@ void refuse_meta_lengths(const Tensor& log_probs) {
 
 std::vector<int64_t> lengths_of(const Tensor& t, const char* name) {
   check(is_integral(t.dtype()), name, " must be integral");
+  check(!t.is_meta(), "Expected all tensors to be on the same device, but found at least two "
+        "devices, cpu and meta!");
   const Tensor wide = contiguous(to_dtype(t, DType::Int64), Format());
   const int64_t* const from = wide.ptr<int64_t>();
   return std::vector<int64_t>(from, from + wide.numel());

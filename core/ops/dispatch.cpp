@@ -65,13 +65,12 @@ bool must_prepare(const Record& r, const Seen& seen, const Arg* args) {
   return false;
 }
 
-namespace {
-
-// A kernel that is about to run on the CPU must not meet a tensor without data.
 void refuse_mixed(const Seen& seen) {
   check(!seen.meta, "Expected all tensors to be on the same device, but found at least two "
         "devices, cpu and meta!");
 }
+
+namespace {
 
 void infer_results(const Record& r, const Arg* args, Infer& inferred) {
   r.infer(inferred, args);
@@ -103,6 +102,7 @@ void run_kernel(const Record& r, const Arg* args, Tensor* outs, size_t& count, b
     meta |= outs[i].is_meta();
   }
   if (meta) return;
+  if (r.kind != Kind::Factory) refuse_mixed(seen);
   Unlocked guard(elements > kWorthUnlocking);
   if (must_prepare(r, seen, args)) {
     const Prepared ready(r, args);
@@ -249,6 +249,7 @@ void call(const Record& r, const Arg* args, Value* results) {
   Tensor outs[kMostResults];
   size_t count = 1;
   if (r.kind == Kind::Produce) {
+    if (seen.data_first) refuse_mixed(seen);
     const bool prepare = must_prepare(r, seen, args);
     if (prepare) r.produce(results, Prepared(r, args).args());
     else r.produce(results, args);

@@ -77,11 +77,17 @@ const Op<Tensor(Tensor, Tensor, int64_t, int64_t, bool)> embedding_dense_backwar
   .forms(Function | Out)
   .infer([](Infer& r, const Tensor& grad, const Tensor& indices, int64_t rows, int64_t, bool) {
     check_indices(indices, "indices", 2, "embedding_backward");
+    check(grad.dim() > 0, "embedding_dense_backward: expected rows of gradients, but got a "
+          "0-dimensional tensor");
+    check(grad.numel() == indices.numel() * grad->sizes[grad.dim() - 1],
+          "embedding_dense_backward: expected a row of grad_output per index, but got shapes ",
+          grad.sizes(), " and ", indices.sizes());
     r.result({rows, grad->sizes[grad.dim() - 1]}, grad.dtype(), grad.device());
   })
   .kernel([](Tensor& result, const Tensor& grad, const Tensor& indices, int64_t rows,
              int64_t padding, bool scale) {
     const Tensor g = dense(grad), index = dense(indices);
+    check_range(index_list(index), rows);
     kernels::embedding_backward(g.dtype(), g.data(), index_list(index), rows, result->sizes[1],
                                 padding, scale, result.data());
   })

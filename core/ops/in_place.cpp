@@ -39,6 +39,7 @@ void edit_in_place(const Record& r, const Arg* args, const Tensor& self) {
   }
   if (self.is_meta()) return;
   const Seen seen = look_at(r, args);
+  refuse_mixed(seen);
   Unlocked guard(seen.elements > kWorthUnlocking);
   Tensor out = self;
   if (must_prepare(r, seen, args)) r.kernel(&out, Prepared(r, args).args());

@@ -1,6 +1,8 @@
 // Storage: allocation in one block with its data, adopted memory, resizing.
 #include "tensor/storage.h"
 
+#include <sys/mman.h>
+
 #include <cstring>
 
 #include "observe/events.h"
@@ -8,7 +10,15 @@
 namespace rl {
 namespace {
 constexpr size_t kHeader = (sizeof(Storage) + 63) / 64 * 64;
+
+// Gives the whole pages of a range back to the system; whoever reads there again finds zeros.
+void forget(char* begin, char* end) {
+  constexpr uintptr_t kPage = 4096, kWorthIt = 1 << 16;
+  const uintptr_t first = (uintptr_t(begin) + kPage - 1) & ~(kPage - 1);
+  const uintptr_t last = uintptr_t(end) & ~(kPage - 1);
+  if (first + kWorthIt <= last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
+}  // namespace
 
 Ref<Storage> Storage::make(size_t nbytes, Device device) {
   const size_t block = kHeader + (device.is_meta() ? 0 : nbytes);
@@ -55,9 +65,15 @@ void Storage::resize(size_t nbytes) {
     nbytes_ = nbytes;
     return;
   }
-  char* fresh = nbytes ? static_cast<char*>(allocate_block(nbytes)) : nullptr;
-  const size_t kept = nbytes < nbytes_ ? nbytes : nbytes_;
-  if (kept) std::memcpy(fresh, data_, kept);
+  const size_t room = separate_ ? separate_ : block_ - kHeader;
+  if (nbytes <= room) {
+    // The block stays: views may reach beyond the new size, and must not read what others own.
+    if (nbytes < nbytes_) forget(data_ + nbytes, data_ + room);
+    nbytes_ = nbytes;
+    return;
+  }
+  char* fresh = static_cast<char*>(allocate_block(nbytes));
+  if (nbytes_) std::memcpy(fresh, data_, nbytes_);
   drop_data();
   data_ = fresh;
   separate_ = nbytes;

@@ -105,7 +105,7 @@ Tensor empty(Ints sizes, DType dtype, Device device) {
   }
   int64_t bytes;
   over_size |= __builtin_mul_overflow(n, item_size(dtype), &bytes);
-  if (over_size && n != 0) {
+  if (over_size) {
     fail(ErrorKind::Runtime, "Storage size calculation overflowed with sizes=", sizes);
   }
   if (sizes.size() > TensorBody::kInside) {
