@@ -29,6 +29,11 @@ void check_parameter(const Tensor& p, const char* name, int64_t channels) {
         p ? p.numel() : 0);
 }
 
+void check_channels(const Tensor& input) {
+  check(input.dim() >= 2, ErrorKind::Index, "Dimension out of range (expected to be in range of [",
+        -input.dim(), ", ", input.dim() - 1, "], but got 1)");
+}
+
 void check_floating(const Tensor& input, const char* kernel) {
   check(input.is_floating() || input.is_meta(), ErrorKind::NotImplemented, "\"", kernel,
         "\" not implemented for '", type_name_of(input.dtype()), "'");
@@ -257,8 +262,7 @@ const Op<Tensor(Tensor, Tensor, Tensor, Tensor, Tensor, bool, double, double, bo
     check_parameter(running_var, "running_var", channels);
     check_parameter(weight, "weight", channels);
     check_parameter(bias, "bias", channels);
-    check(input.dim() >= 2, ErrorKind::Index, "Dimension out of range (expected to be in range of [",
-          -input.dim(), ", ", input.dim() - 1, "], but got 1)");
+    check_channels(input);
     return std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, training,
                                          momentum, eps));
   });
@@ -274,12 +278,11 @@ const auto instance_norm =
                 double momentum, double eps, bool cudnn) -> Tensor {
     check(use_input_stats || (running_mean && running_var),
           "Expected running_mean and running_var to be defined when use_input_stats is false");
-    check(input.dim() >= 2, ErrorKind::Index, "Dimension out of range (expected to be in range of [",
-          -input.dim(), ", ", input.dim() - 1, "], but got 1)");
+    check_channels(input);
     const int64_t b = input->sizes[0], c = input->sizes[1];
     for (const auto& [t, name] : {std::pair(running_mean, "running_mean"),
-                                  std::pair(running_var, "running_var"), std::pair(weight, "weight"),
-                                  std::pair(bias, "bias")}) {
+                                  std::pair(running_var, "running_var"),
+                                  std::pair(weight, "weight"), std::pair(bias, "bias")}) {
       check(!t || t.numel() == c, name, " should contain ", b * c, " elements not ",
             t ? b * t.numel() : 0);
     }

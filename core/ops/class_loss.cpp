@@ -123,7 +123,7 @@ using NllForward = Two(Tensor, Tensor, Tensor, int64_t, int64_t);
 using NllBackward = Tensor(Tensor, Tensor, Tensor, Tensor, int64_t, int64_t, Tensor);
 extern const Op<NllForward> nll_loss_forward, nll_loss2d_forward;
 
-#define RL_NLL_BACKWARD(NAME, TEXT, NODE, CHECK, FORWARD)                                             \
+#define RL_NLL_BACKWARD(NAME, TEXT, NODE, CHECK, FORWARD)                                        \
   const auto NAME = define<NllBackward>(                                                         \
       TEXT "(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "    \
       "int ignore_index, Tensor total_weight) -> Tensor")                                        \

@@ -16,7 +16,8 @@ void forget(char* begin, char* end) {
   constexpr uintptr_t kPage = 4096, kWorthIt = 1 << 16;
   const uintptr_t first = (uintptr_t(begin) + kPage - 1) & ~(kPage - 1);
   const uintptr_t last = uintptr_t(end) & ~(kPage - 1);
-  if (first + kWorthIt <= last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  if (first + kWorthIt > last) return;
+  madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 }  // namespace
 
