@@ -22,7 +22,8 @@ bool is_sequence(PyObject* o) {
 Dims sizes_of(PyObject* o) {
   Dims sizes;
   Owned at = Owned::share(o);
-  while (is_sequence(at.get())) {
+  while (is_sequence(at.get()) || PyUnicode_Check(at.get())) {
+    check(!PyUnicode_Check(at.get()), ErrorKind::Value, "too many dimensions 'str'");
     const Py_ssize_t n = PyObject_Length(at.get());
     need(n >= 0);
     sizes.push_back(n);
@@ -76,12 +77,19 @@ DType dtype_of_item(PyObject* o) {
 
 void store_item(char* p, DType t, PyObject* o) {
   Scalar s;
-  if (is_tensor(o)) {
+  int overflow = 0;
+  if (PyLong_CheckExact(o) && (PyLong_AsLongLongAndOverflow(o, &overflow), overflow)) {
+    check(is_differentiable(t), ErrorKind::Value, "Overflow when unpacking long long");
+    s = Scalar(PyLong_AsDouble(o));
+    need(!PyErr_Occurred());
+  } else if (is_tensor(o)) {
     const Tensor& one = tensor_of(o);
     check(one.numel() == 1, ErrorKind::Value, "only one element tensors can be converted to Python "
           "scalars");
     s = item_of(one);
   } else if (!read_scalar(o, s)) {
+    check(!is_integral(t), ErrorKind::Type, "'", Py_TYPE(o)->tp_name,
+          "' object cannot be interpreted as an integer");
     fail(ErrorKind::Type, "must be real number, not ", Py_TYPE(o)->tp_name);
   }
   if (is_integral(t)) {
@@ -97,7 +105,7 @@ void store_item(char* p, DType t, PyObject* o) {
   } else if (s.is_complex() && !is_complex(t) && t != DType::Bool) {
     fail(ErrorKind::Type, "must be real number, not complex");
   }
-  dispatch(t, [&](auto* q) {
+  dispatch_stored(t, [&](auto* q) {
     using T = pointee<decltype(q)>;
     *reinterpret_cast<T*>(p) = s.to<T>();
   });
@@ -184,6 +192,8 @@ PyObject* tensor_(PyObject* module, PyObject* args, PyObject* kwargs) {
   note_origin();
   return guarded([&]() -> PyObject* {
     if (PyObject* r = ask_mode(module, "tensor", args, kwargs)) return r;
+    check(PyTuple_GET_SIZE(args) > 0 || (kwargs && PyDict_GetItemString(kwargs, "data")),
+          ErrorKind::Type, "tensor() missing 1 required positional arguments: \"data\"");
     PyObject *data, *dtype = nullptr, *device = nullptr;
     int grad = 0, pin = 0;
     static const char* names[] = {"data", "dtype", "device", "requires_grad", "pin_memory", nullptr};

@@ -454,6 +454,7 @@ PyMethodDef tensor_methods[] = {
     {"char", fn(as_dtype<DType::Int8>), kKeywords, nullptr},
     {"byte", fn(as_dtype<DType::UInt8>), kKeywords, nullptr},
     {"bool", fn(as_dtype<DType::Bool>), kKeywords, nullptr},
+    {"chalf", fn(as_dtype<DType::ComplexHalf>), kKeywords, nullptr},
     {"cfloat", fn(as_dtype<DType::ComplexFloat>), kKeywords, nullptr},
     {"cdouble", fn(as_dtype<DType::ComplexDouble>), kKeywords, nullptr},
     {"cpu", fn(cpu), kKeywords, nullptr},

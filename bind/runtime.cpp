@@ -55,31 +55,72 @@ PyObject* set_default(PyObject*, PyObject* o) {
     return none();
   });
 }
+// The two dtypes that a function takes, named as PyTorch names them.
+void read_dtypes(const char* function, PyObject* args, const char* first, const char* second,
+                 PyObject*& a, PyObject*& b) {
+  const Py_ssize_t n = PyTuple_GET_SIZE(args);
+  check(n >= 2, ErrorKind::Type, function, "() missing ", int64_t(2 - n),
+        " required positional arguments: \"", n ? second : first, n ? "\"" : "\", \"",
+        n ? "" : second, n ? "" : "\"");
+  check(n == 2, ErrorKind::Type, function, "() takes 2 positional arguments but ", int64_t(n),
+        " were given");
+  a = PyTuple_GET_ITEM(args, 0);
+  b = PyTuple_GET_ITEM(args, 1);
+  check(is_dtype(a), ErrorKind::Type, function, "(): argument '", first,
+        "' (position 1) must be torch.dtype, not ", Py_TYPE(a)->tp_name);
+  check(is_dtype(b), ErrorKind::Type, function, "(): argument '", second,
+        "' (position 2) must be torch.dtype, not ", Py_TYPE(b)->tp_name);
+}
 PyObject* promote_types(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *a, *b;
-    need(PyArg_ParseTuple(args, "O!O!:promote_types", dtype_type, &a, dtype_type, &b));
+    read_dtypes("promote_types", args, "type1", "type2", a, b);
     return wrap_dtype(promote(dtype_of(a), dtype_of(b)));
   });
 }
 PyObject* can_cast_(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *a, *b;
-    need(PyArg_ParseTuple(args, "O!O!:can_cast", dtype_type, &a, dtype_type, &b));
+    read_dtypes("can_cast", args, "from_", "to", a, b);
     return py_bool(can_cast(dtype_of(a), dtype_of(b)));
   });
 }
+[[noreturn]] void refuse_result_type(PyObject* args) {
+  constexpr struct { const char* text; bool tensors[2]; } kForms[] = {
+      {"Tensor tensor, Tensor other", {true, true}}, {"Number scalar, Tensor tensor", {false, true}},
+      {"Tensor tensor, Number other", {true, false}}, {"Number scalar1, Number scalar2", {}}};
+  const Py_ssize_t n = PyTuple_GET_SIZE(args);
+  const auto type_of_arg = [&](Py_ssize_t i) {
+    PyObject* o = PyTuple_GET_ITEM(args, i);
+    return std::string(is_tensor(o) ? "Tensor" : Py_TYPE(o)->tp_name);
+  };
+  std::string s = "result_type() received an invalid combination of arguments - got (";
+  for (Py_ssize_t i = 0; i < n; ++i) s += (i ? ", " : "") + type_of_arg(i);
+  s += "), but expected one of:\n";
+  for (const auto& form : kForms) {
+    s += std::string(" * (") + form.text + ")\n";
+    if (n != 2) continue;
+    s += "      didn't match because some of the arguments have invalid types: (";
+    for (int i = 0; i < 2; ++i) {
+      PyObject* o = PyTuple_GET_ITEM(args, i);
+      Scalar number;
+      const bool good = form.tensors[i] ? is_tensor(o) : !is_tensor(o) && read_scalar(o, number);
+      s += std::string(i ? ", " : "") + (good ? "" : "!") + type_of_arg(i) + (good ? "" : "!");
+    }
+    s += ")\n";
+  }
+  fail(ErrorKind::Type, s);
+}
 PyObject* result_type_(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    PyObject *a, *b;
-    need(PyArg_ParseTuple(args, "OO:result_type", &a, &b));
+    if (PyTuple_GET_SIZE(args) != 2) refuse_result_type(args);
     Promotion p;
-    for (PyObject* o : {a, b}) {
+    for (int i = 0; i < 2; ++i) {
+      PyObject* o = PyTuple_GET_ITEM(args, i);
       Scalar s;
       if (is_tensor(o)) p.add(tensor_of(o));
       else if (read_scalar(o, s)) p.add(s);
-      else fail(ErrorKind::Type, "result_type(): argument must be Tensor or Number, not ",
-                Py_TYPE(o)->tp_name);
+      else refuse_result_type(args);
     }
     return wrap_dtype(p.dtype());
   });

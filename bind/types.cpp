@@ -354,7 +354,7 @@ int add_types(PyObject* module) {
       {DType::Half, {"float16", "half"}}, {DType::Float, {"float32", "float"}},
       {DType::Double, {"float64", "double"}}, {DType::ComplexFloat, {"complex64", "cfloat"}},
       {DType::ComplexDouble, {"complex128", "cdouble"}}, {DType::Bool, {"bool"}},
-      {DType::BFloat16, {"bfloat16"}}};
+      {DType::BFloat16, {"bfloat16"}}, {DType::ComplexHalf, {"complex32", "chalf"}}};
   for (const auto& n : kNames) {
     auto* o = PyObject_New(DTypeObject, dtype_type);
     if (!o) return -1;

@@ -24,8 +24,10 @@ from ._C import (
     can_cast,
     cdouble,
     cfloat,
+    chalf,
     channels_last,
     channels_last_3d,
+    complex32,
     complex64,
     complex128,
     contiguous_format,
@@ -169,12 +171,14 @@ _HOME = {
     "einsum": "_products",
     "fork_rng": "random",
     "from_dlpack": "utils.dlpack",
+    "gradient": "_differences",
     "load": "serialization",
     "lu": "_linear_algebra",
     "meshgrid": "_shapes",
     "save": "serialization",
     "tensordot": "_products",
     "to_dlpack": "utils.dlpack",
+    "unravel_index": "_differences",
 }
 _HOME |= dict.fromkeys(
     "autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "

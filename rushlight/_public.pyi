@@ -27,6 +27,7 @@ from . import overrides as overrides
 from . import profiler as profiler
 from . import random as random
 from . import serialization as serialization
+from . import signal as signal
 from . import special as special
 from . import storage as storage
 from . import testing as testing
@@ -69,6 +70,7 @@ from .functional import get_device as get_device
 from ._settings import get_float32_matmul_precision as get_float32_matmul_precision
 from ._settings import get_num_interop_threads as get_num_interop_threads
 from .random import get_rng_state as get_rng_state
+from ._differences import gradient as gradient
 from ._number_info import iinfo as iinfo
 from .autograd.grad_mode import inference_mode as inference_mode
 from .random import initial_seed as initial_seed
@@ -126,6 +128,7 @@ from .utils.dlpack import to_dlpack as to_dlpack
 from .functional import typename as typename
 from ._reductions import unique as unique
 from ._reductions import unique_consecutive as unique_consecutive
+from ._differences import unravel_index as unravel_index
 from ._settings import use_deterministic_algorithms as use_deterministic_algorithms
 e: float
 pi: float

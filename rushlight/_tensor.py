@@ -37,6 +37,12 @@ def __format__(self, format_spec):
     return str(self)
 
 
+def __complex__(self):
+    if self.numel() != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return complex(self.item())
+
+
 def _copy_of_data(self, memo):
     """A tensor of this type with a copy of its storage; one copy per storage and ``memo``."""
     kind = type(self)
@@ -403,7 +409,8 @@ def register_post_accumulate_grad_hook(self, hook):
 
 
 _ALWAYS = (
-    __repr__, __format__, __deepcopy__, __reduce_ex__, _reduce_ex_internal, __setstate__,
+    __repr__, __format__, __complex__, __deepcopy__, __reduce_ex__, _reduce_ex_internal,
+    __setstate__,
     __dir__, _typed_storage, is_shared, share_memory_, nonzero,
 )  # fmt: skip
 _MISSING = (

@@ -1,7 +1,13 @@
 // Promotion of element types and their names.
 #include "base/dtype.h"
 
+#include "base/error.h"
+
 namespace rl {
+
+void refuse_dtype(DType t) {
+  fail(ErrorKind::NotImplemented, "\"cpu_kernel\" not implemented for '", type_name_of(t), "'");
+}
 
 DType promote(DType a, DType b) {
   if (a == b) return a;
@@ -11,7 +17,8 @@ DType promote(DType a, DType b) {
   if (ca != cb) {
     const DType high = ca > cb ? a : b, low = ca > cb ? b : a;
     if (!is_complex(high) || !is_floating(low)) return high;
-    return low == DType::Double ? DType::ComplexDouble : high;
+    return low == DType::Double ? DType::ComplexDouble
+         : high == DType::ComplexHalf && low != DType::Half ? DType::ComplexFloat : high;
   }
   if (ca == 1) {
     if (a == DType::UInt8 || b == DType::UInt8) {
@@ -26,7 +33,7 @@ DType promote(DType a, DType b) {
     if (is_half(b)) return a;
     return DType::Double;
   }
-  return DType::ComplexDouble;
+  return a > b ? a : b;
 }
 
 bool can_cast(DType from, DType to) { return category(from) <= category(to); }
@@ -41,6 +48,7 @@ const char* name_of(DType t) {
     case DType::Half: return "float16";
     case DType::Float: return "float32";
     case DType::Double: return "float64";
+    case DType::ComplexHalf: return "complex32";
     case DType::ComplexFloat: return "complex64";
     case DType::ComplexDouble: return "complex128";
     case DType::Bool: return "bool";
@@ -59,6 +67,7 @@ const char* type_name_of(DType t) {
     case DType::Half: return "Half";
     case DType::Float: return "Float";
     case DType::Double: return "Double";
+    case DType::ComplexHalf: return "ComplexHalf";
     case DType::ComplexFloat: return "ComplexFloat";
     case DType::ComplexDouble: return "ComplexDouble";
     case DType::Bool: return "Bool";
@@ -77,6 +86,7 @@ const char* c_name_of(DType t) {
     case DType::Half: return "c10::Half";
     case DType::Float: return "float";
     case DType::Double: return "double";
+    case DType::ComplexHalf: return "c10::complex<c10::Half>";
     case DType::ComplexFloat: return "c10::complex<float>";
     case DType::ComplexDouble: return "c10::complex<double>";
     case DType::Bool: return "bool";

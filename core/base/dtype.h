@@ -11,7 +11,7 @@ namespace rl {
 enum class DType : int8_t {
   UInt8 = 0, Int8 = 1, Int16 = 2, Int32 = 3, Int64 = 4,
   Half = 5, Float = 6, Double = 7,
-  ComplexFloat = 9, ComplexDouble = 10,
+  ComplexHalf = 8, ComplexFloat = 9, ComplexDouble = 10,
   Bool = 11, BFloat16 = 15,
   Undefined = -1
 };
@@ -20,6 +20,7 @@ constexpr int kDTypes = 16;  // one past the largest number: tables are indexed 
 // IEEE binary16 and the upper half of a float; arithmetic on them is done in float.
 struct Half { uint16_t bits; };
 struct BFloat16 { uint16_t bits; };
+struct ComplexHalf { Half real, imag; };
 
 inline float to_float(BFloat16 h) {
   uint32_t u = uint32_t(h.bits) << 16;
@@ -73,7 +74,14 @@ inline Half to_half(float f) {
   return {uint16_t(sign | (u >> 13))};
 }
 
-constexpr int kItemSize[kDTypes] = {1, 1, 2, 4, 8, 2, 4, 8, 0, 8, 16, 1, 0, 0, 0, 2};
+inline std::complex<float> to_complex(ComplexHalf z) {
+  return {to_float(z.real), to_float(z.imag)};
+}
+inline ComplexHalf to_complex_half(std::complex<float> z) {
+  return {to_half(z.real()), to_half(z.imag())};
+}
+
+constexpr int kItemSize[kDTypes] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 0, 0, 0, 2};
 constexpr int64_t item_size(DType t) { return kItemSize[int(t)]; }
 
 constexpr bool is_bool(DType t) { return t == DType::Bool; }
@@ -83,7 +91,7 @@ constexpr bool is_floating(DType t) {
   return t == DType::Half || t == DType::Float || t == DType::Double || t == DType::BFloat16;
 }
 constexpr bool is_complex(DType t) {
-  return t == DType::ComplexFloat || t == DType::ComplexDouble;
+  return t == DType::ComplexFloat || t == DType::ComplexDouble || t == DType::ComplexHalf;
 }
 constexpr bool is_differentiable(DType t) { return is_floating(t) || is_complex(t); }
 
@@ -92,14 +100,17 @@ constexpr int category(DType t) {
   return is_bool(t) ? 0 : is_integral(t) ? 1 : is_floating(t) ? 2 : 3;
 }
 constexpr DType real_of(DType t) {
-  return t == DType::ComplexFloat ? DType::Float : t == DType::ComplexDouble ? DType::Double : t;
+  return t == DType::ComplexFloat ? DType::Float : t == DType::ComplexDouble ? DType::Double
+       : t == DType::ComplexHalf ? DType::Half : t;
 }
 constexpr DType complex_of(DType t) {
   return t == DType::Double || t == DType::ComplexDouble ? DType::ComplexDouble
-                                                         : DType::ComplexFloat;
+       : t == DType::Half || t == DType::ComplexHalf ? DType::ComplexHalf : DType::ComplexFloat;
 }
 // What arithmetic on a dtype is done in: halves in float.
-constexpr DType compute_of(DType t) { return is_half(t) ? DType::Float : t; }
+constexpr DType compute_of(DType t) {
+  return is_half(t) ? DType::Float : t == DType::ComplexHalf ? DType::ComplexFloat : t;
+}
 
 DType promote(DType a, DType b);       // PyTorch's table, symmetric
 bool can_cast(DType from, DType to);   // by category only
@@ -113,18 +124,31 @@ template <class T> struct DTypeOf;
   _(int64_t, Int64) _(Half, Half) _(float, Float) _(double, Double)              \
   _(std::complex<float>, ComplexFloat) _(std::complex<double>, ComplexDouble)    \
   _(bool, Bool) _(BFloat16, BFloat16)
+// ... and one that is stored, moved, filled and converted, but in which no kernel computes.
+#define RL_STORED_DTYPES(_) RL_DTYPES(_) _(ComplexHalf, ComplexHalf)
 #define RL_DTYPE_OF(T, N) \
   template <> struct DTypeOf<T> { static constexpr DType value = DType::N; };
-RL_DTYPES(RL_DTYPE_OF)
+RL_STORED_DTYPES(RL_DTYPE_OF)
 #undef RL_DTYPE_OF
 
-// Calls f with a null pointer of the dtype's C++ type: dispatch(t, [&](auto* p) {...}).
+[[noreturn]] void refuse_dtype(DType t);
+
+// Calls f with a null pointer of the dtype's C++ type: dispatch(t, [&](auto* p) {...}). Complex
+// halves are refused here, and served by dispatch_stored.
 template <class F> decltype(auto) dispatch(DType t, F&& f) {
   switch (t) {
 #define RL_CASE(T, N) case DType::N: return f(static_cast<T*>(nullptr));
     RL_DTYPES(RL_CASE)
 #undef RL_CASE
-    default: __builtin_unreachable();
+    default: refuse_dtype(t);
+  }
+}
+template <class F> decltype(auto) dispatch_stored(DType t, F&& f) {
+  switch (t) {
+#define RL_CASE(T, N) case DType::N: return f(static_cast<T*>(nullptr));
+    RL_STORED_DTYPES(RL_CASE)
+#undef RL_CASE
+    default: refuse_dtype(t);
   }
 }
 template <class P> using pointee = std::remove_cv_t<std::remove_pointer_t<std::remove_reference_t<P>>>;

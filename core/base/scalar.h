@@ -39,7 +39,9 @@ class Scalar {
     else if constexpr (std::is_floating_point_v<T>) return T(to_double());
     else if constexpr (std::is_same_v<T, Half>) return to_half(float(to_double()));
     else if constexpr (std::is_same_v<T, BFloat16>) return to_bfloat16(float(to_double()));
-    else return T(to_complex());
+    else if constexpr (std::is_same_v<T, ComplexHalf>) {
+      return to_complex_half(std::complex<float>(to_complex()));
+    } else return T(to_complex());
   }
   bool equal(double v) const { return to_double() == v && imag_ == 0; }
   Scalar operator-() const;

@@ -66,6 +66,9 @@ constexpr Pointwise describe(const char* name, float flops, Loop for_float, Loop
   RL_FILL(int64_t, Int64) RL_FILL(bool, Bool) RL_FILL(std::complex<float>, ComplexFloat)
   RL_FILL(std::complex<double>, ComplexDouble)
 #undef RL_FILL
+  if (types & kComplexHalf) {  // computed as complex floats
+    p.baseline[int(DType::ComplexHalf)] = p.baseline[int(DType::ComplexFloat)];
+  }
   p.baseline[int(DType::Float)] = for_float;
   p.baseline[int(DType::Double)] = for_double;
   return p;

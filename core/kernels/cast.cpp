@@ -18,6 +18,10 @@ constexpr bool is_half_type = std::is_same_v<T, Half> || std::is_same_v<T, BFloa
 template <class To, class From> inline To convert(From v) {
   if constexpr (std::is_same_v<To, From>) return v;
   else if constexpr (is_half_type<From>) return convert<To>(to_float(v));
+  else if constexpr (std::is_same_v<From, ComplexHalf>) return convert<To>(to_complex(v));
+  else if constexpr (std::is_same_v<To, ComplexHalf>) {
+    return to_complex_half(convert<std::complex<float>>(v));
+  }
   else if constexpr (std::is_same_v<To, bool>) return v != From(0);
   else if constexpr (is_complex_type<To>) {
     using R = typename To::value_type;
@@ -55,13 +59,13 @@ struct Table {
 };
 template <class From> constexpr void fill_row(Cast* row) {
 #define RL_FILL(T, N) row[int(DType::N)] = cast_between<T, From>();
-  RL_DTYPES(RL_FILL)
+  RL_STORED_DTYPES(RL_FILL)
 #undef RL_FILL
 }
 constexpr Table make_table() {
   Table t;
 #define RL_FILL(T, N) fill_row<T>(t.at[int(DType::N)]);
-  RL_DTYPES(RL_FILL)
+  RL_STORED_DTYPES(RL_FILL)
 #undef RL_FILL
   return t;
 }

@@ -4,5 +4,5 @@
 
 namespace rl::kernels {
 RL_COMPARISONS(RL_DEFINE_POINTWISE)
-RL_DEFINE_KERNEL(where, Where, "where_cpu", 3, Same, 1, kAny, true)
+RL_DEFINE_KERNEL(where, Where, "where_cpu", 3, Same, 1, kAny | kComplexHalf, true)
 }  // namespace rl::kernels

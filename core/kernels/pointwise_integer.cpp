@@ -3,5 +3,34 @@
 #include "kernels/functors/integer.h"
 
 namespace rl::kernels {
-RL_INTEGERS(RL_DEFINE_SCALAR_POINTWISE)
+
+void fmod_items(float* x, const float* y, int n);
+void fmod_items(double* x, const double* y, int n);
+void fmod_items(float* x, const float* y, int n) {
+  for (int i = 0; i < n; ++i) x[i] = std::fmod(x[i], y[i]);
+}
+void fmod_items(double* x, const double* y, int n) {
+  for (int i = 0; i < n; ++i) x[i] = std::fmod(x[i], y[i]);
+}
+
+// A kernel as described, with the float and double loops of the levels where there are any.
+template <class Kernel> constexpr Pointwise with_quotients(Kernel*, Pointwise p) { return p; }
+#if defined(__x86_64__)
+#define RL_QUOTIENTS(object)                                                \
+  RL_DECLARE_LEVELS(object)                                                 \
+  constexpr Pointwise with_quotients(struct object##_kernel*, Pointwise p) { \
+    return with_levels(p, RL_LEVELS_OF(object));                            \
+  }
+RL_QUOTIENTS(fmod_) RL_QUOTIENTS(remainder_) RL_QUOTIENTS(div_floor)
+#endif
+
+#define RL_DEFINE_INTEGER(object, functor, name, arity, output, flops, types)                  \
+  struct object##_kernel;                                                                      \
+  constinit const Pointwise object = with_quotients(                                           \
+      static_cast<object##_kernel*>(nullptr),                                                  \
+      describe<fn::functor, arity, Output::output, false, (types)>(                            \
+          name, flops, base_loop_if<fn::functor, float, arity, Output::output, false, (types)>(), \
+          base_loop_if<fn::functor, double, arity, Output::output, false, (types)>()));
+RL_INTEGERS(RL_DEFINE_INTEGER)
+
 }  // namespace rl::kernels

@@ -10,6 +10,7 @@ constexpr unsigned kIntegers = bit(DType::UInt8) | bit(DType::Int8) | bit(DType:
                                bit(DType::Int32) | bit(DType::Int64);
 constexpr unsigned kFloats = bit(DType::Float) | bit(DType::Double);
 constexpr unsigned kComplex = bit(DType::ComplexFloat) | bit(DType::ComplexDouble);
+constexpr unsigned kComplexHalf = bit(DType::ComplexHalf);
 constexpr unsigned kReals = kIntegers | kFloats;
 constexpr unsigned kNumbers = kReals | kComplex;
 constexpr unsigned kAny = kNumbers | kBools;
@@ -20,17 +21,17 @@ constexpr unsigned kAny = kNumbers | kBools;
 // says so.
 // Compiled once per vector level for float and double:
 #define RL_ARITHMETIC(_) \
-  _(add, Add, "add_cpu", 2, Same, 2, kAny) \
-  _(sub, Sub, "sub_cpu", 2, Same, 2, kNumbers) \
-  _(rsub, Rsub, "rsub_cpu", 2, Same, 2, kNumbers) \
-  _(mul, Mul, "mul_cpu", 2, Same, 1, kAny) \
+  _(add, Add, "add_cpu", 2, Same, 2, kAny | kComplexHalf) \
+  _(sub, Sub, "sub_cpu", 2, Same, 2, kNumbers | kComplexHalf) \
+  _(rsub, Rsub, "rsub_cpu", 2, Same, 2, kNumbers | kComplexHalf) \
+  _(mul, Mul, "mul_cpu", 2, Same, 1, kAny | kComplexHalf) \
   _(div_, Div, "div_cpu", 2, Same, 1, kFloats | kComplex) \
-  _(neg, Neg, "neg_cpu", 1, Same, 1, kNumbers) \
-  _(abs_, Abs, "abs_cpu", 1, Real, 1, kNumbers) \
+  _(neg, Neg, "neg_cpu", 1, Same, 1, kNumbers | kComplexHalf) \
+  _(abs_, Abs, "abs_cpu", 1, Real, 1, kNumbers | kComplexHalf) \
   _(sign, Sign, "sign_cpu", 1, Same, 1, kReals | kBools) \
-  _(sgn, Sgn, "sgn_cpu", 1, Same, 1, kAny) \
+  _(sgn, Sgn, "sgn_cpu", 1, Same, 1, kAny | kComplexHalf) \
   _(angle, Angle, "angle_cpu", 1, Real, 1, kFloats | kComplex) \
-  _(conj_physical, ConjPhysical, "conj_cpu", 1, Same, 0, kAny) \
+  _(conj_physical, ConjPhysical, "conj_cpu", 1, Same, 0, kAny | kComplexHalf) \
   _(square, Square, "square_cpu", 1, Same, 1, kNumbers) \
   _(reciprocal, Reciprocal, "reciprocal_cpu", 1, Same, 1, kFloats | kComplex) \
   _(maximum, Maximum, "maximum_cpu", 2, Same, 1, kReals | kBools) \
@@ -41,7 +42,7 @@ constexpr unsigned kAny = kNumbers | kBools;
   _(clamp_min, ClampMin, "clamp_min_scalar_cpu", 1, Same, 1, kReals) \
   _(clamp_max, ClampMax, "clamp_max_scalar_cpu", 1, Same, 1, kReals) \
   _(clamp_tensor, ClampTensor, "clamp_cpu", 3, Same, 2, kReals) \
-  _(addcmul, Addcmul, "addcmul_cpu_out", 3, Same, 3, kNumbers) \
+  _(addcmul, Addcmul, "addcmul_cpu_out", 3, Same, 3, kNumbers | kComplexHalf) \
   _(addcdiv, Addcdiv, "addcdiv_cpu_out", 3, Same, 3, kFloats | kComplex) \
   _(lerp, Lerp, "lerp_kernel_scalar", 2, Same, 4, kFloats | kComplex) \
   _(lerp_tensor, LerpTensor, "lerp_kernel_tensor", 3, Same, 4, kFloats | kComplex) \
@@ -49,8 +50,8 @@ constexpr unsigned kAny = kNumbers | kBools;
   _(heaviside, Heaviside, "heaviside_cpu", 2, Same, 1, kReals | kBools)
 
 #define RL_COMPARISONS(_) \
-  _(eq, Eq, "eq_cpu", 2, Bool, 1, kAny) \
-  _(ne, Ne, "ne_cpu", 2, Bool, 1, kAny) \
+  _(eq, Eq, "eq_cpu", 2, Bool, 1, kAny | kComplexHalf) \
+  _(ne, Ne, "ne_cpu", 2, Bool, 1, kAny | kComplexHalf) \
   _(lt, Lt, "lt_cpu", 2, Bool, 1, kReals | kBools) \
   _(le, Le, "le_cpu", 2, Bool, 1, kReals | kBools) \
   _(gt, Gt, "gt_cpu", 2, Bool, 1, kReals | kBools) \
@@ -60,9 +61,9 @@ constexpr unsigned kAny = kNumbers | kBools;
   _(logical_xor, LogicalXor, "logical_xor_cpu", 2, Bool, 1, kAny) \
   _(logical_not, LogicalNot, "logical_not_cpu", 1, Bool, 1, kAny) \
   _(signbit_, Signbit, "signbit_cpu", 1, Bool, 1, kReals | kBools) \
-  _(isnan_, Isnan, "isnan_cpu", 1, Bool, 1, kAny) \
-  _(isinf_, Isinf, "isinf_cpu", 1, Bool, 1, kAny) \
-  _(isfinite_, Isfinite, "isfinite_cpu", 1, Bool, 1, kAny) \
+  _(isnan_, Isnan, "isnan_cpu", 1, Bool, 1, kAny | kComplexHalf) \
+  _(isinf_, Isinf, "isinf_cpu", 1, Bool, 1, kAny | kComplexHalf) \
+  _(isfinite_, Isfinite, "isfinite_cpu", 1, Bool, 1, kAny | kComplexHalf) \
   _(isposinf, Isposinf, "isposinf_cpu", 1, Bool, 1, kReals | kBools) \
   _(isneginf, Isneginf, "isneginf_cpu", 1, Bool, 1, kReals | kBools) \
   _(nan_to_num, NanToNum, "nan_to_num", 1, Same, 3, kAny)

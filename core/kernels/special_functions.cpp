@@ -1,4 +1,4 @@
-// Gamma, zeta, inverse error and Bessel functions of one double.
+// Gamma, zeta and inverse error functions of one double.
 #include <cmath>
 #include <limits>
 
@@ -67,8 +67,28 @@ double zeta(double x, double q) {
   return sum;
 }
 
+// PyTorch's: six steps up and four terms of the asymptotic series (A&S 6.4.12), which leaves a
+// relative error of about 1e-10; by reflection (6.4.7) below 1/2.
+template <class T> static T trigamma(T x) {
+  constexpr T pi = T(kPi);
+  T sign = 1, sum = 0;
+  if (x < T(0.5)) {
+    const T s = std::sin(pi * x);
+    sign = -1;
+    sum = -pi * pi / (s * s);
+    x = 1 - x;
+  }
+  for (int k = 0; k < 6; ++k, x += 1) sum += 1 / (x * x);
+  const T z = 1 / (x * x);
+  return sign * (sum + (1 + 1 / (2 * x) + z * (T(1.0 / 6) - z * (T(1.0 / 30) - z / 42))) / x);
+}
+
+float polygamma(int64_t n, float x) {
+  return n == 1 ? trigamma(x) : float(polygamma(n, double(x)));
+}
 double polygamma(int64_t n, double x) {
   if (n == 0) return digamma(x);
+  if (n == 1) return trigamma(x);
   return (n % 2 ? 1.0 : -1.0) * std::exp(log_gamma(double(n) + 1)) * zeta(double(n) + 1, x);
 }
 
@@ -119,36 +139,6 @@ double log_normal_cdf(double x) {
   const double t = x * 0.70710678118654752440;
   if (x < -1) return std::log(scaled_erfc(-t) / 2) - t * t;
   return std::log1p(-std::erfc(t) / 2);
-}
-
-// The power series, whose terms all have one sign, then the asymptotic one.
-double bessel_i(int order, double x, bool scaled) {
-  const double a = std::abs(x);
-  if (std::isnan(x)) return x;
-  double y;
-  if (a <= 30) {
-    const double z = a * a / 4;
-    double term = order ? a / 2 : 1, sum = term;
-    for (int k = 1; term > sum * 1e-18; ++k) {
-      term *= z / (double(k) * (k + order));
-      sum += term;
-    }
-    y = scaled ? sum * std::exp(-a) : sum;
-  } else {
-    double term = 1, sum = 1;
-    for (int k = 1; k < 60 && std::abs(term) > 1e-18; ++k) {
-      const double odd = 2 * k - 1;
-      term *= -(4.0 * order * order - odd * odd) / (8 * k * a);
-      sum += term;
-    }
-    if (std::isinf(a)) y = scaled ? 0 : a;
-    else {
-      sum /= std::sqrt(2 * kPi * a);
-      const double half = std::exp(a / 2);
-      y = scaled ? sum : sum * half * half;
-    }
-  }
-  return order && x < 0 ? -y : y;
 }
 
 }  // namespace rl::kernels::fn

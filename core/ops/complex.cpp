@@ -1,4 +1,5 @@
 // Complex numbers: the conjugate and negative views, real and imaginary parts.
+#include "kernels/pointwise_table.h"
 #include "ops/ops.h"
 #include "tensor/iterator.h"
 
@@ -47,10 +48,15 @@ template <class T> void resolve(const Tensor& out, const Tensor& in, bool flip, 
   over.run([&](char* const* p, const int64_t* s, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
       T v = *reinterpret_cast<const T*>(p[1] + i * s[1]);
-      if constexpr (!std::is_arithmetic_v<T>) {
-        if (flip) v = std::conj(v);
+      if constexpr (std::is_same_v<T, ComplexHalf>) {
+        if (turn) v.real.bits ^= 0x8000;
+        if (turn != flip) v.imag.bits ^= 0x8000;
+      } else {
+        if constexpr (!std::is_arithmetic_v<T>) {
+          if (flip) v = std::conj(v);
+        }
+        if (turn) v = T(-v);
       }
-      if (turn) v = T(-v);
       *reinterpret_cast<T*>(p[0] + i * s[0]) = v;
     }
   });
@@ -59,6 +65,7 @@ template <class T> void resolve(const Tensor& out, const Tensor& in, bool flip, 
 void resolve_into(const Tensor& out, const Tensor& in) {
   const bool flip = in.is_conj(), turn = in.is_negative();
   switch (in.dtype()) {
+    case DType::ComplexHalf: return resolve<ComplexHalf>(out, in, flip, turn);
     case DType::ComplexFloat: return resolve<std::complex<float>>(out, in, flip, turn);
     case DType::ComplexDouble: return resolve<std::complex<double>>(out, in, flip, turn);
     case DType::Float: return resolve<float>(out, in, flip, turn);
@@ -89,6 +96,13 @@ const Op<Tensor(Tensor)> resolve_conj = define<Tensor(Tensor)>(
   .forms(Function | Method)
   .composite([](const Tensor& self) { return self.is_conj() ? Tensor(resolve_physical(self)) : self; });
 
+const auto conj_values = define<Tensor(Tensor)>("_conj_physical(Tensor self) -> Tensor")
+  .doc("The conjugate with its values carried out.")
+  .node("ConjPhysicalBackward0")
+  .forms(Hidden | Inplace)
+  .pointwise(kernels::conj_physical)
+  .grad("self", "grad", [](const Tensor& grad) { return rl::conj(grad); });
+
 const auto conj_physical = define<Tensor(Tensor)>("conj_physical(Tensor self) -> Tensor")
   .doc(R"(
     The complex conjugate with its values carried out; a real tensor is returned as it is.
@@ -100,7 +114,7 @@ const auto conj_physical = define<Tensor(Tensor)>("conj_physical(Tensor self) ->
         .text = "Found dtype %G but expected %W"})
   .forms(Function | Method | Inplace | Out)
   .composite([](const Tensor& self) {
-    return self.is_complex() ? Tensor(resolve_conj(conj_view(self))) : self;
+    return self.is_complex() ? Tensor(conj_values(self)) : self;
   });
 
 const Op<Tensor(Tensor)> resolve_neg = define<Tensor(Tensor)>(
@@ -154,7 +168,8 @@ const Op<Tensor(Tensor)> view_as_complex = define<Tensor(Tensor)>(
   .forms(Function)
   .autocast(Autocast::Float)
   .view([](const Tensor& self) {
-    check(self.dtype() == DType::Float || self.dtype() == DType::Double,
+    check(self.dtype() == DType::Float || self.dtype() == DType::Double ||
+              self.dtype() == DType::Half,
           "view_as_complex is only supported for half, float and double tensors, but got a tensor of "
           "scalar type: ", type_name_of(self.dtype()));
     check(self.dim() != 0, "Input tensor must have one or more dimensions");

@@ -30,7 +30,7 @@ void copy_transposed(const Tensor& to, const Tensor& from) {
 
 void fill_value(const Tensor& t, const Scalar& value) {
   alignas(16) char bits[16];
-  dispatch(t.dtype(), [&](auto* p) {
+  dispatch_stored(t.dtype(), [&](auto* p) {
     using T = pointee<decltype(p)>;
     *reinterpret_cast<T*>(bits) = value.to<T>();
   });
@@ -207,6 +207,35 @@ const Op<Tensor(Tensor, Scalar)> fill_ = define<Tensor(Tensor, Scalar)>(
                                     : self.is_negative() ? -value : value);
   })
   .grad("self", "grad", [](const Tensor& grad) { return zeros_like(grad); });
+
+const auto fill = define<Tensor(Tensor, Scalar)>("fill(Tensor self, Scalar value) -> Tensor")
+  .doc(R"(
+    A tensor of the input's sizes and dtype with one value in it.
+
+    >>> torch.fill(torch.ones(2), 3)
+    tensor([3., 3.])
+  )")
+  .forms(Function | Out)
+  .infer([](Infer& r, const Tensor& self, const Scalar& value) {
+    check_fits(value, self.dtype());
+    r.like(self);
+  })
+  .kernel([](Tensor& result, const Tensor&, const Scalar& value) { fill_value(result, value); })
+  .grad("self", "grad", [](const Tensor& grad) { return zeros_like(grad); });
+
+const auto fill_from_tensor = define<Tensor(Tensor, Tensor)>(
+    "fill.Tensor(Tensor self, Tensor value) -> Tensor")
+  .doc("A tensor of the input's sizes and dtype with the value of a 0-d tensor in it.")
+  .node("FillBackward1")
+  .forms(Function | Out)
+  .infer([](Infer& r, const Tensor& self, const Tensor& value) {
+    check(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",
+          value.dim(), " dimensions.");
+    r.like(self);
+  })
+  .kernel([](Tensor& result, const Tensor&, const Tensor& value) { copy_data(result, value); })
+  .grad("self", "grad", [](const Tensor& grad) { return zeros_like(grad); })
+  .grad("value", "grad", [](const Tensor& grad) { return sum(grad); });
 
 const Op<Tensor(Tensor)> zero_ = define<Tensor(Tensor)>("zero_(Tensor(a!) self) -> Tensor(a!)")
   .doc(R"(

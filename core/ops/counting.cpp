@@ -360,7 +360,8 @@ const auto bincount = define<Tensor(Tensor, Tensor, int64_t)>(
     if (narrow) kernels::bincount(in.data(), in.dtype(), n, bins, w.ptr<float>(), sums.ptr<float>());
     else kernels::bincount(in.data(), in.dtype(), n, bins, w.ptr<double>(), sums.ptr<double>());
     return sums;
-  });
+  })
+  .no_derivative("derivative for aten::bincount is not implemented");
 
 namespace {
 
@@ -426,6 +427,8 @@ const auto histc = define<Tensor(Tensor, int64_t, Scalar, Scalar)>(
   })
   .kernel([](Tensor& result, const Tensor& self, int64_t bins, const Scalar& min,
              const Scalar& max) {
+    check(self.dtype() != DType::UInt8 || (min.to_double() >= 0 && max.to_double() >= 0),
+          "value cannot be converted to type uint8_t without overflow");
     refuse_type("histogram_cpu", self);
     double low = min.to_double(), high = max.to_double();
     if (low == high && self.numel() > 0) std::tie(low, high) = range_of(self);
@@ -476,6 +479,7 @@ const auto histogram_edges = define<Pair(Tensor, Tensor, Tensor, bool)>(
                 "dtype, but got input %w and hist %g"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, const Tensor& bins, const Tensor& weight, bool) {
+    refuse_meta("histogram.bins_tensor", self);
     check(bins.dim() == 1, "torch.histogramdd: bins tensor should have one dimension, but got ",
           bins.dim(), " dimensions in the bins tensor for dimension 0");
     check_bins(bins.numel() - 1);
@@ -506,6 +510,7 @@ const auto histogram = define<Pair(Tensor, int64_t, Numbers, Tensor, bool)>(
                 "dtype, but got input %w and hist %g"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, int64_t bins, Numbers, const Tensor& weight, bool) {
+    refuse_meta("histogram.bin_ct", self);
     check_bins(bins);
     check_weight(self, weight);
     r.result({bins}, self.dtype(), self.device());

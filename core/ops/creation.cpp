@@ -10,6 +10,13 @@ using MaybeDType = std::optional<DType>;
 using MaybeDevice = std::optional<Device>;
 
 void infer_sizes(Infer& r, Ints size, DType dtype, MaybeDevice device) {
+  int64_t bytes = item_size(dtype);
+  bool over = false, none = false;
+  for (int64_t s : size) {
+    none |= s == 0;
+    over |= s > 0 && __builtin_mul_overflow(bytes, s, &bytes);
+  }
+  check(!over || none, "Storage size calculation overflowed with sizes=", size);
   r.result(size, dtype, device_or_cpu(device));
 }
 
@@ -62,6 +69,7 @@ const auto zeros_op = define<Tensor(Ints, MaybeDType, MaybeDevice)>(
   .out({.internal = true, .quiet = true})
   .forms(Function | Out)
   .infer([](Infer& r, Ints size, MaybeDType dtype, MaybeDevice device) {
+    for (int64_t s : size) check(s >= 0, "zeros: Dimension size must be non-negative.");
     infer_sizes(r, size, dtype.value_or(default_dtype()), device);
   })
   .factory([](Tensor& result, Ints, MaybeDType, MaybeDevice) { set_value(result, 0); });
@@ -143,40 +151,53 @@ const auto ones_like = define<Tensor(Tensor, MaybeDType, MaybeDevice, Format)>(
   })
   .factory([](Tensor& result, const Tensor&, MaybeDType, MaybeDevice, Format) { set_value(result, 1); });
 
+namespace {
+
+void infer_arange(Infer& r, const Scalar& start, const Scalar& end, const Scalar& step,
+                  MaybeDType dtype, MaybeDevice device) {
+  check(step.to_double() != 0, "step must be nonzero");
+  check(std::isfinite(start.to_double()) && std::isfinite(end.to_double()),
+        "unsupported range: ", start.to_double(), " -> ", end.to_double());
+  check((step.to_double() > 0) == (end.to_double() >= start.to_double()) ||
+            end.to_double() == start.to_double(),
+        "upper bound and lower bound inconsistent with step sign");
+  const bool integral = !start.is_float() && !end.is_float() && !step.is_float();
+  const DType t = dtype.value_or(integral ? DType::Int64 : default_dtype());
+  check(!is_complex(t) && t != DType::Bool, ErrorKind::NotImplemented,
+        "\"arange_cpu\" not implemented for '", type_name_of(t), "'");
+  check(t != DType::Int64 || step.to_int() != 0, ErrorKind::Value, "step must be nonzero");
+  const int64_t round_up = step.to_int() > 0 ? -1 : 1;
+  const double count = t == DType::Int64 || (is_integral(t) && integral)
+      ? double((end.to_int() - start.to_int() + step.to_int() + round_up) / step.to_int())
+      : std::ceil((end.to_double() - start.to_double()) / step.to_double());
+  check(count >= 0 && count <= 9e18, "invalid size, possible overflow?");
+  infer_sizes(r, {int64_t(count)}, t, device);
+}
+void fill_arange(const Tensor& result, const Scalar& start, const Scalar& step) {
+  dispatch(result.dtype(), [&](auto* p) {
+    using T = pointee<decltype(p)>;
+    T* out = result.ptr<T>();
+    const int64_t n = result.numel();
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      const int64_t a = start.to_int(), s = step.to_int();
+      for (int64_t i = 0; i < n; ++i) out[i] = T(a + i * s);
+    } else {
+      const double a = start.to_double(), s = step.to_double();
+      for (int64_t i = 0; i < n; ++i) out[i] = Scalar(a + double(i) * s).to<T>();
+    }
+  });
+}
+
+}  // namespace
+
 const auto arange_op = define<Tensor(Scalar, Scalar, Scalar, MaybeDType, MaybeDevice)>(
     "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " RL_OPTIONS ") -> Tensor")
   .doc("Numbers from `start` to before `end` in steps of `step`.")
   .forms(Function | Out)
   .infer([](Infer& r, const Scalar& start, const Scalar& end, const Scalar& step, MaybeDType dtype,
-            MaybeDevice device) {
-    check(step.to_double() != 0, "step must be nonzero");
-    check(std::isfinite(start.to_double()) && std::isfinite(end.to_double()),
-          "unsupported range: ", start.to_double(), " -> ", end.to_double());
-    check((step.to_double() > 0) == (end.to_double() >= start.to_double()) ||
-              end.to_double() == start.to_double(),
-          "upper bound and lower bound inconsistent with step sign");
-    const bool integral = !start.is_float() && !end.is_float() && !step.is_float();
-    const DType t = dtype.value_or(integral ? DType::Int64 : default_dtype());
-    const double count = is_integral(t) && integral
-        ? double((end.to_int() - start.to_int() + step.to_int() + (step.to_int() > 0 ? -1 : 1)) / step.to_int())
-        : std::ceil((end.to_double() - start.to_double()) / step.to_double());
-    check(count >= 0 && count <= 9e18, "invalid size, possible overflow?");
-    infer_sizes(r, {int64_t(count)}, t, device);
-  })
-  .factory([](Tensor& result, const Scalar& start, const Scalar&, const Scalar& step, MaybeDType, MaybeDevice) {
-    dispatch(result.dtype(), [&](auto* p) {
-      using T = pointee<decltype(p)>;
-      T* out = result.ptr<T>();
-      const int64_t n = result.numel();
-      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-        const int64_t a = start.to_int(), s = step.to_int();
-        for (int64_t i = 0; i < n; ++i) out[i] = T(a + i * s);
-      } else {
-        const double a = start.to_double(), s = step.to_double();
-        for (int64_t i = 0; i < n; ++i) out[i] = Scalar(a + double(i) * s).to<T>();
-      }
-    });
-  });
+            MaybeDevice device) { infer_arange(r, start, end, step, dtype, device); })
+  .factory([](Tensor& result, const Scalar& start, const Scalar&, const Scalar& step, MaybeDType,
+              MaybeDevice) { fill_arange(result, start, step); });
 
 const auto arange_end = define<Tensor(Scalar, MaybeDType, MaybeDevice)>(
     "arange(Scalar end, *, " RL_OPTIONS ") -> Tensor")
@@ -187,8 +208,11 @@ const auto arange_end = define<Tensor(Scalar, MaybeDType, MaybeDevice)>(
     tensor([1, 3, 5])
   )")
   .forms(Function | Out)
-  .composite([](const Scalar& end, MaybeDType dtype, MaybeDevice device) {
-    return Tensor(arange_op(0, end, 1, dtype, device));
+  .infer([](Infer& r, const Scalar& end, MaybeDType dtype, MaybeDevice device) {
+    infer_arange(r, 0, end, 1, dtype, device);
+  })
+  .factory([](Tensor& result, const Scalar&, MaybeDType, MaybeDevice) {
+    fill_arange(result, 0, 1);
   });
 
 const auto full_like = define<Tensor(Tensor, Scalar, MaybeDType, MaybeDevice, Format)>(

@@ -193,29 +193,6 @@ const auto logaddexp2 = tensors_only("logaddexp2", kernels::logaddexp2, R"(
     return grad / (exp2(self - other) + Scalar(1));
   });
 
-const auto ldexp = define<Tensor(Tensor, Tensor)>("ldexp(Tensor self, Tensor other) -> Tensor")
-  .doc(R"(
-    The input times 2 to the power of `other`.
-
-    >>> torch.ldexp(torch.tensor([1., 3.]), torch.tensor([2, 1]))
-    tensor([4., 6.])
-  )")
-  .out({.inputs = true, .text = "ldexp can't be cast to the desired output type %G",
-        .inplace_text = "ldexp can't be cast to the desired output type %G"})
-  .forms(kAllForms)
-  .produce([](const Tensor& self, const Tensor& other) {
-    NoGrad quiet;
-    const Tensor scale = pow_of_number(Scalar(2.0), other);
-    if (is_differentiable(other.dtype()) || !is_differentiable(self.dtype())) return self * scale;
-    return self * to_dtype(scale, self.dtype());
-  })
-  .grad("self", "grad, other", [](const Tensor& grad, const Tensor& other) {
-    return grad * conj(pow_of_number(Scalar(2.0), other));
-  })
-  .grad("other", "grad, result", [](const Tensor& grad, const Tensor& result) {
-    return grad * conj(result) * Scalar(M_LN2);
-  });
-
 const auto gcd = tensors_only("gcd", kernels::gcd, R"(
     The greatest common divisor of integers.
 
@@ -236,6 +213,10 @@ const auto nextafter = tensors_only("nextafter", kernels::nextafter_, R"(
     >>> torch.nextafter(torch.tensor([1.]), torch.tensor([2.])) > 1
     tensor([True])
   )")
-  .no_derivative("derivative for aten::nextafter is not implemented");
+  .grad("self", "grad, self, other",
+        [](const Tensor& grad, const Tensor& self, const Tensor& other) {
+    return zero_where(eq(self, other), grad);
+  })
+  .grad("other", "grad", flat);
 
 }  // namespace rl::ops

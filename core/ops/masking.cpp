@@ -28,7 +28,7 @@ template <class F> void each_masked(const Tensor& result, const Tensor& mask, F&
 
 void fill_masked(const Tensor& result, const Tensor& mask, const Tensor& value) {
   refuse_internal_overlap(result);
-  dispatch(result.dtype(), [&](auto* p) {
+  dispatch_stored(result.dtype(), [&](auto* p) {
     using T = pointee<decltype(p)>;
     const T v = *value.ptr<T>();
     each_masked(result, mask, [v](char* out) { *reinterpret_cast<T*>(out) = v; });

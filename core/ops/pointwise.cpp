@@ -83,7 +83,8 @@ struct Plan {
     return k == 0 && kernel->bool_first ? DType::Bool : compute_of(compute);
   }
   kernels::Loop loop() const {
-    const kernels::Loop l = kernel->loop(compute_of(compute), cpu_level());
+    const kernels::Loop l = kernel->loop(
+        compute == DType::ComplexHalf ? compute : compute_of(compute), cpu_level());
     if (!l) fail(ErrorKind::NotImplemented, "\"", kernel->name, "\" not implemented for '",
                  type_name_of(compute), "'");
     return l;

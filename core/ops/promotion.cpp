@@ -17,7 +17,7 @@ DType Promotion::combine(DType high, DType low) {
   if (low == DType::Undefined) return high;
   if (is_complex(high)) return high;
   if (is_floating(high)) {
-    if (is_complex(low)) return high == DType::Double ? DType::ComplexDouble : DType::ComplexFloat;
+    if (is_complex(low)) return complex_of(high);
     return high;
   }
   if (high == DType::Bool || is_floating(low) || is_complex(low)) return promote(high, low);

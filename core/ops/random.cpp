@@ -102,7 +102,8 @@ const auto normal_ = define<Tensor(Tensor, double, double, Generator*)>(
 namespace {
 
 void check_range(DType dtype, int64_t from, int64_t last) {
-  if (is_complex(dtype)) not_for("random_from_to_range_calc", dtype);
+  check(!is_complex(dtype), "check_random_bounds handles only integral, floating-point and boolean "
+        "types");
   const char* name = c_name_of(dtype);
   const int64_t most = kernels::largest_natural(dtype);
   if (is_floating(dtype)) {
@@ -196,7 +197,9 @@ namespace {
 void check_continuous(const Tensor& self, const char* name) {
   refuse_internal_overlap(self);
   check(self.is_floating(), name, " distribution is a continuous probability distribution. dtype must "
-        "be a floating point but you specified ", type_name_of(self.dtype()));
+        "be a floating point but you specified ",
+        name != std::string_view("Cauchy") ? type_name_of(self.dtype())
+        : self.dtype() == DType::Int16 ? "short int" : c_name_of(self.dtype()));
 }
 
 void check_real(const Tensor& self, const char* kernel, bool integers) {

@@ -21,7 +21,10 @@ void infer_steps(Infer& r, const char* op, const Scalar& start, const Scalar& en
           " can't be safely cast to passed dtype ", type_name_of(t));
     if (!dtype) t = found;
   }
-  r.result({steps}, t, device_or_cpu(device));
+  const Device d = device_or_cpu(device);
+  check(t != DType::Bool || steps <= 1 || d.is_meta(), ErrorKind::NotImplemented, "\"", op,
+        "_cpu\" not implemented for 'Bool'");
+  r.result({steps}, t, d);
 }
 
 // value(i): from the start for the first half, from the end for the second, so that both are met.
@@ -86,6 +89,9 @@ const auto linspace_tensors = define<Tensor(Tensor, Tensor, int64_t, MaybeDType,
   .composite([](const Tensor& start, const Tensor& end, int64_t steps, MaybeDType dtype, MaybeDevice device) {
     check_number(start, "linspace", "start");
     check_number(end, "linspace", "end");
+    if (start.is_meta() || end.is_meta()) {
+      return Tensor(linspace(Scalar(0), Scalar(1), steps, dtype, Device{DeviceType::Meta}));
+    }
     return Tensor(linspace(item_of(start), item_of(end), steps, dtype, device));
   });
 
@@ -127,7 +133,10 @@ const auto range = define<Tensor(Scalar, Scalar, Scalar, MaybeDType, MaybeDevice
     check(s != 0, "step must be nonzero");
     check(std::isfinite(a) && std::isfinite(b), "unsupported range: ", a, " -> ", b);
     check((s > 0 && b >= a) || (s < 0 && b <= a), "upper bound and lower bound inconsistent with step sign");
-    r.result({int64_t((b - a) / s + 1)}, dtype.value_or(default_dtype()), device_or_cpu(device));
+    const DType t = dtype.value_or(default_dtype());
+    check(!is_complex(t) && t != DType::Bool, ErrorKind::NotImplemented,
+          "\"range_cpu\" not implemented for '", type_name_of(t), "'");
+    r.result({int64_t((b - a) / s + 1)}, t, device_or_cpu(device));
   })
   .factory([](Tensor& result, const Scalar& start, const Scalar&, const Scalar& step, MaybeDType, MaybeDevice) {
     const double a = start.to_double(), s = step.to_double();

@@ -1,6 +1,7 @@
 // Samples whose distribution is given by tensors: bernoulli, normal, multinomial and others; dropout.
 #include <cmath>
 
+#include "ops/dispatch.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
 #include "ops/random.h"
@@ -71,6 +72,7 @@ const auto bernoulli_p = define<Tensor(Tensor, double, Generator*)>(
   .forms(Function | Method)
   .infer([](Infer& r, const Tensor& self, double p, Generator*) {
     check_probability(p);
+    if (self.is_complex()) not_for("bernoulli_scalar_cpu_", self.dtype());
     r.result(self.sizes(), self.dtype(), self.device());
   })
   .kernel([](Tensor& result, const Tensor&, double p, Generator* g) { fill_bernoulli(result, p, g); })
@@ -112,6 +114,9 @@ const auto bernoulli_in_place = define<Tensor(Tensor, double, Generator*)>(
 
 namespace {
 
+void check_drawn(DType dtype) {
+  if (!is_differentiable(dtype)) not_for("normal_kernel_cpu", dtype);
+}
 void check_deviations(const Tensor& std) {
   check(!std.is_complex(), "normal expects standard deviation to be non-complex");
 }
@@ -141,6 +146,7 @@ const auto normal_tensors = define<Tensor(Tensor, Tensor, Generator*)>(
   .forms(Function | Out)
   .infer([](Infer& r, const Tensor& mean, const Tensor& std, Generator*) {
     check_deviations(std);
+    check_drawn(mean.dtype());
     r.result(broadcast(mean.sizes(), std.sizes()), mean.dtype(), mean.device());
   })
   .kernel([](Tensor& result, const Tensor& mean, const Tensor& std, Generator* g) {
@@ -160,6 +166,7 @@ const auto normal_mean = define<Tensor(Tensor, double, Generator*)>(
   .forms(Function | Out)
   .infer([](Infer& r, const Tensor& mean, double std, Generator*) {
     check(std >= 0, "normal expects std >= 0.0, but found std ", std);
+    check_drawn(mean.dtype());
     r.result(mean.sizes(), mean.dtype(), mean.device());
   })
   .kernel([](Tensor& result, const Tensor& mean, double std, Generator* g) {
@@ -176,6 +183,7 @@ const auto normal_std = define<Tensor(double, Tensor, Generator*)>(
   .forms(Function | Out)
   .infer([](Infer& r, double, const Tensor& std, Generator*) {
     check_deviations(std);
+    check_drawn(std.dtype());
     r.result(std.sizes(), std.dtype(), std.device());
   })
   .kernel([](Tensor& result, double mean, const Tensor& std, Generator* g) {
@@ -294,6 +302,7 @@ const auto binomial = define<Tensor(Tensor, Tensor, Generator*)>(
   )")
   .forms(Function)
   .infer([](Infer& r, const Tensor& count, const Tensor& prob, Generator*) {
+    refuse_meta("binomial", count);
     check(count.is_floating(), ErrorKind::Value, "binomial only supports floating-point dtypes for "
           "count, got: ", type_name_of(count.dtype()));
     check(prob.is_floating(), ErrorKind::Value, "binomial only supports floating-point dtypes for "

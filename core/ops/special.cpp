@@ -17,6 +17,13 @@ Op<Tensor(Tensor)> special(const char* name, const kernels::Pointwise& kernel, c
       .pointwise(kernel, Promote::Float);
 }
 
+// PyTorch has no halves for these.
+template <const kernels::Pointwise& kernel>
+constexpr auto refuse_halves = [](Infer& r, const Tensor& self) {
+  check(!is_half(r[0].dtype) || self.is_meta(), ErrorKind::NotImplemented, "\"", kernel.name,
+        "\" not implemented for '", type_name_of(r[0].dtype), "'");
+};
+
 }  // namespace
 
 const auto erf = unary("erf", kernels::erf_, R"(
@@ -59,6 +66,7 @@ const Op<Tensor(Tensor)> erfcx = special("erfcx", kernels::erfcx, R"(
     tensor([1.0000, 0.4276])
   )")
   .node("SpecialErfcxBackward0")
+  .infer(refuse_halves<kernels::erfcx>)
   .grad("self", "grad, self, result",
         [](const Tensor& grad, const Tensor& self, const Tensor& result) {
     return (self * result * Scalar(2) - Scalar(kTwoOverRootPi)) * grad;
@@ -71,12 +79,18 @@ const auto ndtr = define<Tensor(Tensor)>("ndtr(Tensor self) -> Tensor")
     >>> torch.special.ndtr(torch.tensor([0., 1.]))
     tensor([0.5000, 0.8413])
   )")
+  .node("MulBackward1")
   .forms(Special | Out)
-  .composite([](const Tensor& self) {
+  .produce([](const Tensor& self) {
+    NoGrad quiet;
     const Tensor x = self * Scalar(M_SQRT1_2);
+    if (is_half(x.dtype())) return (erf(x) + Scalar(1)) * Scalar(0.5);
     const Tensor tail = erfc(abs(x)) * Scalar(0.5);
     const Tensor middle = (erf(x) + Scalar(1)) * Scalar(0.5);
     return Tensor(where(lt(x, Scalar(-1)), tail, middle));
+  })
+  .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
+    return grad * exp(square(self) * Scalar(-0.5)) * Scalar(1 / std::sqrt(2 * M_PI));
   });
 
 const auto ndtri = special("ndtri", kernels::ndtri, R"(
@@ -86,6 +100,7 @@ const auto ndtri = special("ndtri", kernels::ndtri, R"(
     tensor([0.0000, 1.2816])
   )")
   .node("SpecialNdtriBackward0")
+  .infer(refuse_halves<kernels::ndtri>)
   .grad("self", "grad, result", [](const Tensor& grad, const Tensor& result) {
     return grad * Scalar(std::sqrt(2 * M_PI)) * exp(square(result) * Scalar(0.5));
   });
@@ -97,8 +112,11 @@ const auto log_ndtr = special("log_ndtr", kernels::log_ndtr, R"(
     tensor([ -0.6931, -53.2313])
   )")
   .node("SpecialLogNdtrBackward0")
+  .infer(refuse_halves<kernels::log_ndtr>)
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad / erfcx(self * Scalar(-M_SQRT1_2)) * Scalar(std::sqrt(2 / M_PI));
+    // NaN at -infinity, as in PyTorch.
+    const Tensor slope = grad / erfcx(self * Scalar(-M_SQRT1_2)) * Scalar(std::sqrt(2 / M_PI));
+    return where(eq(self, Scalar(-INFINITY)), Scalar(NAN), slope);
   });
 
 // ---- Gamma and its kin
@@ -167,6 +185,7 @@ const auto mvlgamma = define<Tensor(Tensor, int64_t)>("mvlgamma(Tensor self, int
         .inplace_text = "mvlgamma: result type %I can't be cast to the desired output type %W"})
   .forms(kAllForms)
   .infer([](Infer& r, const Tensor& self, int64_t p) {
+    check(self.dtype() != DType::Bool, "The input tensor may not be a boolean tensor.");
     check(p >= 1, "p has to be greater than or equal to 1");
     check(!self.is_complex(), ErrorKind::NotImplemented, "\"mvlgamma_cpu\" not implemented for '",
           type_name_of(self.dtype()), "'");
@@ -196,6 +215,7 @@ const Op<Tensor(Tensor, Tensor)> zeta = define<Tensor(Tensor, Tensor)>("zeta(Ten
   .forms(Special | Out)
   .number("other")
   .pointwise(kernels::zeta, Promote::Float)
+  .infer([](Infer& r, const Tensor& self, const Tensor&) { refuse_halves<kernels::zeta>(r, self); })
   .grad("self", "grad", [](const Tensor& grad) -> Tensor {
     fail(ErrorKind::NotImplemented, "the derivative for 'zeta' is not implemented.");
     return grad;
@@ -212,6 +232,9 @@ const Op<Tensor(Scalar, Tensor)> zeta_of_number = define<Tensor(Scalar, Tensor)>
   .forms(Special | Out)
   .number("self")
   .pointwise(kernels::zeta, Promote::Float)
+  .infer([](Infer& r, const Scalar&, const Tensor& other) {
+    refuse_halves<kernels::zeta>(r, other);
+  })
   .grad("other", "grad, self, other",
         [](const Tensor& grad, const Scalar& self, const Tensor& other) {
     return grad * zeta_of_number(Scalar(self.to_double() + 1), other) * -self;
@@ -247,7 +270,7 @@ namespace {
 // i1 and i1e have slope 1/2 at 0, where the general formula divides by 0.
 Tensor near_zero(const Tensor& x) {
   const double least = x.dtype() == DType::Double ? 2.220446049250313e-16 : 1.1920929e-07;
-  return le(abs(x), Scalar(least));
+  return logical_not(Tensor(gt(abs(x), Scalar(least))));  // NaN counts as near
 }
 
 }  // namespace
@@ -310,8 +333,17 @@ const auto logit = define<Tensor(Tensor, std::optional<double>)>(
   )")
   .alias("special.logit")
   .forms(kAllForms)
-  .choose([](const Tensor&, const std::optional<double>& eps) {
-    return Choice{&kernels::logit, Promote::Float, 1, {eps.value_or(-1)}};
+  .choose([](const Tensor& self, const std::optional<double>& eps) {
+    double least = eps.value_or(-1), most = 1 - least;
+    if (eps && is_half(self.dtype())) {  // PyTorch takes the bounds in the input's own dtype
+      const auto round = [&](double x) {
+        return double(self.dtype() == DType::Half ? to_float(to_half(float(x)))
+                                                  : to_float(to_bfloat16(float(x))));
+      };
+      least = round(least);
+      most = round(1 - least);
+    }
+    return Choice{&kernels::logit, Promote::Float, 2, {least, most}};
   })
   .grad("self", "grad, self, eps",
         [](const Tensor& grad, const Tensor& self, const std::optional<double>& eps) {
@@ -375,7 +407,6 @@ const Op<Tensor(Tensor, Tensor)> xlog1py = define<Tensor(Tensor, Tensor)>(
   )")
   .node("SpecialXlog1PyBackward0")
   .forms(Special | Out)
-  .number("other")
   .pointwise(kernels::xlog1py, Promote::Float)
   .grad("self", "grad, self, other",
         [](const Tensor& grad, const Tensor& self, const Tensor& other) {
@@ -385,6 +416,17 @@ const Op<Tensor(Tensor, Tensor)> xlog1py = define<Tensor(Tensor, Tensor)>(
   .grad("other", "grad, self, other",
         [](const Tensor& grad, const Tensor& self, const Tensor& other) {
     return grad * self / (other + Scalar(1));
+  });
+
+const auto xlog1py_by_number = define<Tensor(Tensor, Scalar)>(
+    "xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor")
+  .doc("The input times log(1 + other) for one number.")
+  .node("SpecialXlog1PyBackward2")
+  .forms(Special | Out)
+  .number("other")
+  .pointwise(kernels::xlog1py, Promote::Float)
+  .grad("self", "grad, other", [](const Tensor& grad, const Scalar& other) {
+    return Tensor(xlog1py.call({Arg(grad), Arg(other)}));
   });
 
 const auto xlog1py_of_number = define<Tensor(Scalar, Tensor)>(

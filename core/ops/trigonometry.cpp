@@ -2,6 +2,8 @@
 #include <cmath>
 
 #include "ops/elementwise.h"
+#include "ops/promotion.h"
+#include "ops/pointwise.h"
 
 namespace rl::ops {
 
@@ -163,27 +165,46 @@ const auto sinc = unary("sinc", kernels::sinc, R"(
     return grad * conj(zero_where(eq(below, Scalar(0)), slope));
   });
 
-const auto deg2rad = unary("deg2rad", kernels::deg2rad, R"(
+namespace {
+
+// Memory as empty_like gives, also where there are no elements.
+void infer_angle(Infer& r, const Tensor& self, const char* name) {
+  check(!self.is_complex(), name, " is not supported for complex tensors.");
+  r.result(self.sizes(), dense_strides_like(self),
+           self.is_floating() ? self.dtype() : default_dtype(), self.device());
+}
+
+}  // namespace
+
+const auto deg2rad = define<Tensor(Tensor)>("deg2rad(Tensor self) -> Tensor")
+  .doc(R"(
     Degrees in radians.
 
     >>> torch.deg2rad(torch.tensor([0., 180.]))
     tensor([0.0000, 3.1416])
   )")
   .node("Deg2RadBackward0")
-  .infer([](Infer&, const Tensor& self) {
-    check(!self.is_complex(), "deg2rad is not supported for complex tensors.");
+  .forms(kAllForms)
+  .out({.inputs = true})
+  .infer([](Infer& r, const Tensor& self) { infer_angle(r, self, "deg2rad"); })
+  .kernel([](Tensor& result, const Tensor& self) {
+    run_kernel(kernels::deg2rad, result, result.dtype(), {self});
   })
   .grad("self", "grad", [](const Tensor& grad) { return grad * Scalar(M_PI / 180); });
 
-const auto rad2deg = unary("rad2deg", kernels::rad2deg, R"(
+const auto rad2deg = define<Tensor(Tensor)>("rad2deg(Tensor self) -> Tensor")
+  .doc(R"(
     Radians in degrees.
 
     >>> torch.rad2deg(torch.tensor([0., 1.]))
     tensor([ 0.0000, 57.2958])
   )")
   .node("Rad2DegBackward0")
-  .infer([](Infer&, const Tensor& self) {
-    check(!self.is_complex(), "rad2deg is not supported for complex tensors.");
+  .forms(kAllForms)
+  .out({.inputs = true})
+  .infer([](Infer& r, const Tensor& self) { infer_angle(r, self, "rad2deg"); })
+  .kernel([](Tensor& result, const Tensor& self) {
+    run_kernel(kernels::rad2deg, result, result.dtype(), {self});
   })
   .grad("self", "grad", [](const Tensor& grad) { return grad * Scalar(180 / M_PI); });
 

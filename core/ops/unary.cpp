@@ -167,7 +167,6 @@ const auto round = rounding("round", kernels::round_, R"(
     >>> torch.round(torch.tensor([0.5, 1.5, -2.4]))
     tensor([0., 2., -2.])
   )")
-  .alias("special.round")
   .grad("self", "grad", flat);
 
 const auto round_decimals = define<Tensor(Tensor, int64_t)>(
@@ -178,13 +177,29 @@ const auto round_decimals = define<Tensor(Tensor, int64_t)>(
     >>> torch.round(torch.tensor([0.126, 1.5]), decimals=2)
     tensor([0.1300, 1.5000])
   )")
-  .alias("special.round")
   .node("RoundBackward1")
   .out({.dtype = OutDType::Exact})
   .forms(kAllForms)
+  .exact_out()
   .choose([](const Tensor&, int64_t decimals) {
     return decimals ? Choice{&kernels::round_decimals}
                     : Choice{&kernels::round_, Promote::Default, 0};
+  })
+  .grad("self", "grad", flat);
+
+const auto special_round = define<Tensor(Tensor, int64_t)>(
+    "special_round(Tensor self, *, int decimals=0) -> Tensor")
+  .doc("torch.round with a number of decimals.")
+  .node("RoundBackward1")
+  .forms(Special | Out)
+  .exact_out()
+  .choose([](const Tensor&, int64_t decimals) {
+    return decimals ? Choice{&kernels::round_decimals}
+                    : Choice{&kernels::round_, Promote::Default, 0};
+  })
+  .infer([](Infer& r, const Tensor& self, int64_t) {
+    check(is_differentiable(r[0].dtype) || self.is_meta(), ErrorKind::NotImplemented,
+          "\"round_vml_cpu\" not implemented for '", type_name_of(r[0].dtype), "'");
   })
   .grad("self", "grad", flat);
 

@@ -152,7 +152,7 @@ Tensor alias(const Tensor& t) { return alias(t, t.sizes(), t.strides(), t.offset
 
 Tensor scalar_tensor(const Scalar& value, DType dtype) {
   Tensor t = empty({}, dtype);
-  dispatch(dtype, [&](auto* p) {
+  dispatch_stored(dtype, [&](auto* p) {
     using T = pointee<decltype(p)>;
     *t.ptr<T>() = value.to<T>();
   });
@@ -172,9 +172,11 @@ Scalar item_of(const Tensor& t) {
     case DType::Bool: return *reinterpret_cast<const bool*>(p);
     case DType::Half: return to_float(*reinterpret_cast<const Half*>(p));
     case DType::BFloat16: return to_float(*reinterpret_cast<const BFloat16*>(p));
-    case DType::ComplexFloat: case DType::ComplexDouble: {
+    case DType::ComplexHalf: case DType::ComplexFloat: case DType::ComplexDouble: {
       std::complex<double> v = t.dtype() == DType::ComplexDouble
                                    ? *reinterpret_cast<const std::complex<double>*>(p)
+                                   : t.dtype() == DType::ComplexHalf
+                                   ? std::complex<double>(to_complex(*reinterpret_cast<const ComplexHalf*>(p)))
                                    : std::complex<double>(*reinterpret_cast<const std::complex<float>*>(p));
       if (t.is_conj()) v = std::conj(v);
       return t.is_negative() ? -v : v;

@@ -124,7 +124,7 @@ template <class V> struct SiluBackward {
 };
 // tanh(log(1 + e^x)) = (e^2 + 2 e) / (e^2 + 2 e + 2) with e = e^x; beyond 20 it rounds to 1.
 template <class V> RL_FN V tanh_of_softplus(V e) {
-  const V n = e * (e + V(2));
+  const V n = fma(e, e, e + e);
   return n / (n + V(2));
 }
 template <class V> struct Mish {

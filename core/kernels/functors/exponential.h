@@ -83,9 +83,9 @@ template <class V> struct Logaddexp2 {
     return select(isinf(a) & (a == b), a, sum);
   }
 };
-template <class V> struct Logit {  // eps, negative for none
+template <class V> struct Logit {  // least (negative for none), most
   V least, most;
-  explicit RL_FN Logit(const Scalar* p) : least(number(p[0], V())), most(V(1) - least) {
+  explicit RL_FN Logit(const Scalar* p) : least(number(p[0], V())), most(number(p[1], V())) {
     if (p[0].to_double() < 0) {
       least = V(-__builtin_inf());
       most = V(__builtin_inf());

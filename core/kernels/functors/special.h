@@ -10,6 +10,7 @@ float log_gamma(float x);
 double digamma(double x);
 double zeta(double x, double q);        // Hurwitz: the sum of (q + k)^-x
 double polygamma(int64_t n, double x);  // the n-th derivative of digamma
+float polygamma(int64_t n, float x);
 double inverse_erf(double x);
 double scaled_erfc(double x);           // exp(x^2) erfc(x)
 double normal_quantile(double p);

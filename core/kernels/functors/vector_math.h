@@ -221,4 +221,18 @@ template <class T> RL_INLINE Vec<T> tanh(Vec<T> x) {
   return select(a < V(T(1e-30)), x, copysign(t / (t + V(T(2))), x));
 }
 
+// Floats: an odd polynomial near zero, 1 - 2 / (exp(2x) + 1) beyond, where the quotient's error
+// weighs less.
+RL_INLINE Vec<float> tanh(Vec<float> x) {
+  using V = Vec<float>;
+  const V a = least_of(V(10.0f), abs(x)), z = a * a;
+  const V small = fma(a * z, polynomial(z, V(-0.3333333308f), V(0.1333329075f), V(-0.0539563494f),
+                                        V(0.02174618709f), V(-0.008272456733f),
+                                        V(0.002214902743f)), a);
+  const Reduced<float> d = reduce_by_ln2(a + a);
+  const V e = exp_of_rest(d.r) * power_of_two<float>(d.whole);
+  const V large = V(1.0f) - V(2.0f) / (e + V(1.0f));
+  return copysign(select(a < V(0.65f), small, large), x);
+}
+
 }  // namespace rl::kernels::RL_LEVEL_NAMESPACE

@@ -142,6 +142,19 @@ template <class T> RL_INLINE Vec<T> tan(Vec<T> x) {
   return with_large(x, select(abs(x) < V(T(1e-18)), x, y), [](T* p, int n) { tan_items(p, n); });
 }
 
+RL_INLINE Vec<float> tan(Vec<float> x) {
+  using V = Vec<float>;
+  const V magic(Format<float>::magic);
+  const V t = fma(x, V(0.63661977236758134308f), magic);
+  const V r = CircularCoefficients<float>::rest(x, t - magic), z = r * r;
+  const V p = fma(r * z, polynomial(z, V(0.3333333401f), V(0.1333322718f), V(0.05399528776f),
+                                    V(0.02161466421f), V(0.00998475502f), V(0.001149296123f),
+                                    V(0.003864462452f)), r);
+  const V y = select((t.bits() & 1) != 0, V(-1.0f) / p, p);
+  const V near = select(abs(x) < V(1e-18f), x, y);
+  return with_large(x, near, [](float* p, int n) { tan_items(p, n); });
+}
+
 template <class T> RL_INLINE Vec<T> erf(Vec<T> x) {
   using V = Vec<T>;
   using C = CircularCoefficients<T>;

@@ -1,0 +1,5 @@
+"""Signals: ``torch.signal.windows``."""
+
+from . import windows
+
+__all__ = ["windows"]
