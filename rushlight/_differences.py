@@ -90,9 +90,13 @@ def _along(x, d, step, edge_order):
         middle = _second_order(part, before, after, (0, 1, 2), size - 2)
         first, last = gaps.narrow(d, 0, 1), gaps.narrow(d, size - 2, 1)
         if edge_order == 1:
-            ends = (part(1, 1) - part(0, 1)) / first, (part(size - 1, 1) - part(size - 2, 1)) / last
+            ends = (
+                (part(1, 1) - part(0, 1)) / first,
+                (part(size - 1, 1) - part(size - 2, 1)) / last,
+            )
         else:
-            ends = _edges(part, size, first, gaps.narrow(d, 1, 1), gaps.narrow(d, size - 3, 1), last)
+            inner = gaps.narrow(d, 1, 1), gaps.narrow(d, size - 3, 1)
+            ends = _edges(part, size, first, *inner, last)
         return torch.cat((ends[0], middle, ends[1]), d)
     middle = (part(2, size - 2) - part(0, size - 2)) / step / 2
     if edge_order == 1:

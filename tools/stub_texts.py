@@ -6,7 +6,9 @@ _BINARY = "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rm
 _IN_PLACE = "iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift".split()
 _BITS = "and rand or ror xor rxor lshift rlshift rshift rrshift".split()
 _COMPARE = "lt le gt ge".split()
-_CASTS = "double half bfloat16 long int short char byte bool chalf cfloat cdouble float cpu cuda".split()
+_CASTS = (
+    "double half bfloat16 long int short char byte bool chalf cfloat cdouble float cpu cuda".split()
+)
 _FLAGS = (
     "is_leaf retains_grad is_cpu is_meta is_cuda is_mps is_xpu is_xla is_ipu is_mkldnn is_sparse "
     "is_sparse_csr is_quantized is_nested is_vulkan"
