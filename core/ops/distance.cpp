@@ -136,8 +136,9 @@ const Op<Tensor(Tensor, int64_t)> pixel_shuffle = define<Tensor(Tensor, int64_t)
     check(factor > 0, "pixel_shuffle expects a positive upscale_factor, but got ", factor);
     const int64_t channels = self.size(-3);
     int64_t square;
-    check(!__builtin_mul_overflow(factor, factor, &square) && channels % square == 0, "pixel_shuffle expects its input's 'channel' "
-          "dimension to be divisible by the square of upscale_factor, but input.size(-3)=",
+    check(!__builtin_mul_overflow(factor, factor, &square) && channels % square == 0,
+          "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+          "upscale_factor, but input.size(-3)=",
           channels, " is not divisible by ", uint64_t(factor) * uint64_t(factor));
     NoGrad quiet;
     return shuffle(detached(self), factor);
