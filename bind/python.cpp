@@ -24,6 +24,25 @@ PyGILState_STATE take_lock() {
   }
 }
 
+namespace {
+
+// Asked in this way because PyGILState_Check says yes to all while the interpreter ends.
+bool holds_lock() {
+  PyThreadState* mine = PyGILState_GetThisThreadState();
+#if PY_VERSION_HEX < 0x030D0000
+  return mine && mine == _PyThreadState_UncheckedGet();
+#else
+  return mine && mine == PyThreadState_GetUnchecked();
+#endif
+}
+
+}  // namespace
+
+void give_back_lock(PyGILState_STATE state) {
+  if (holds_lock()) return PyGILState_Release(state);
+  if (getpid() != gettid()) stay();         // the main thread is the one that ends the process
+}
+
 void restore_lock(PyThreadState* state) {
   try {
     PyEval_RestoreThread(state);

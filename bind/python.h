@@ -65,6 +65,7 @@ void set_exception();               // the C++ exception in flight becomes a Pyt
 // without the lock. Such a thread stays where it is until the process is gone.
 [[noreturn]] void stay();
 PyGILState_STATE take_lock();
+void give_back_lock(PyGILState_STATE state);
 void restore_lock(PyThreadState* state);
 
 // Runs f; a C++ exception becomes a Python exception and the value that says so.
@@ -83,10 +84,7 @@ template <class F> auto guarded(F&& f) noexcept -> decltype(f()) {
 class WithLock {                    // takes the interpreter lock, whoever has it
  public:
   WithLock() : state_(take_lock()) {}
-  ~WithLock() {
-    if (!PyGILState_Check()) stay();
-    PyGILState_Release(state_);
-  }
+  ~WithLock() { give_back_lock(state_); }
 
  private:
   PyGILState_STATE state_;

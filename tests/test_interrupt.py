@@ -1,6 +1,5 @@
 """Ctrl-C during a long kernel: the exception comes soon, and nothing is left half done."""
 
-import os
 import subprocess
 import sys
 
@@ -56,10 +55,8 @@ CASES = {
 def test_a_long_kernel_answers_ctrl_c(case):
     prepare, work, after = CASES[case]
     text = PROGRAM.format(prepare=prepare, work=work, after=after)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    run = subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, timeout=120, env=environment
-    )
+    command = [sys.executable, "-P", "-c", text]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
     first, second = run.stdout.splitlines()
     assert first.startswith("late"), run.stdout
