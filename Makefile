@@ -28,10 +28,12 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: $(SOURCES) | $(BIN)/python
+	@echo "== Building the C++ core: three to six minutes on two cores"
 	$(BIN)/python -m pip install --disable-pip-version-check -q ".[demo]"
 	@touch $@
 
 $(VENV)/.test: $(SOURCES) | $(BIN)/python
+	@echo "== Building the C++ core: three to six minutes on two cores"
 	$(BIN)/python -m pip install --disable-pip-version-check -q ".[demo,test]"
 	@touch $@ $(VENV)/.demo
 
