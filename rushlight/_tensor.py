@@ -215,11 +215,6 @@ def is_same_size(self, other):
     return self.shape == other.shape
 
 
-def unflatten(self, dim, sizes):
-    """See :func:`torch.unflatten`."""
-    return torch.unflatten(self, dim, sizes)
-
-
 def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """See :func:`torch.unique`."""
     return torch.unique(
@@ -408,13 +403,13 @@ def register_post_accumulate_grad_hook(self, hook):
     return _handle(self._register_post_accumulate_grad_hook(hook))
 
 
-_ALWAYS = (
+_OVER_THE_CORES = (
     __repr__, __format__, __complex__, __deepcopy__, __reduce_ex__, _reduce_ex_internal,
     __setstate__,
     __dir__, _typed_storage, is_shared, share_memory_, nonzero,
 )  # fmt: skip
-_MISSING = (
-    backward, storage_type, norm, lu, split, unflatten, is_nonzero, is_same_size, unique,
+_METHODS = (
+    backward, storage_type, norm, lu, split, is_nonzero, is_same_size, unique,
     unique_consecutive, stft, istft, module_load, __reversed__, __contains__, __iter__,
     register_hook, register_post_accumulate_grad_hook, type_as, new_tensor, new,
     is_distributed, dim_order, pin_memory, apply_, map_,
@@ -440,16 +435,11 @@ def _asked(method):
 
 
 def attach(tensor_type: type) -> None:
-    """Gives ``tensor_type``, the core's Tensor, the methods of this file that it lacks."""
-    for method in _ALWAYS:
+    """Gives ``tensor_type``, the core's Tensor, the methods of this file."""
+    for method in (*_OVER_THE_CORES, *_METHODS):
         setattr(tensor_type, method.__name__, _asked(method))
-    for method in _MISSING:
-        if not hasattr(tensor_type, method.__name__):
-            setattr(tensor_type, method.__name__, _asked(method))
-    if not hasattr(tensor_type, "storage"):
-        tensor_type.storage = _asked(storage_)
-    if not hasattr(tensor_type, "type"):
-        tensor_type.type = _asked(type_)
+    tensor_type.storage = _asked(storage_)
+    tensor_type.type = _asked(type_)
     tensor_type.__torch_function__ = classmethod(overrides.default_torch_function)
     tensor_type.__array_priority__ = 1000  # numpy leaves mixed operators to us
     _utils.register_pickling()
