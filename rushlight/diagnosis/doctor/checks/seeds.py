@@ -148,7 +148,7 @@ class Copies(Check):
         return [f for f in (self.finding(*one) for one in self.seen.values()) if f is not None]
 
     def finding(self, dataset, name, generator, workers, site):
-        from .parameters import _attribute
+        from .hidden import _attribute
 
         statement, source = _attribute(dataset, name)
         if statement is None:
