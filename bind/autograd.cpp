@@ -4,6 +4,7 @@
 #include <map>
 
 #include "autograd/running.h"
+#include "autograd/shared.h"
 #include "bind/hooks.h"
 #include "bind/op.h"
 #include "bind/origin.h"
@@ -220,7 +221,7 @@ template <bool Before> PyObject* node_hook(PyObject* o, PyObject* f) {
   return guarded([&] {
     NodeHooks& h = self_of(o)->need_hooks();
     auto hook = std::make_shared<NodeHook>(f, Before);
-    (Before ? h.before : h.after).push_back(hook);
+    add_hook(self_of(o), Before ? h.before : h.after, hook);
     struct Boxed { std::shared_ptr<Hook> hook; Ref<Node> node; };
     auto* boxed = new Boxed{hook, Ref<Node>::share(self_of(o))};
     return PyCapsule_New(boxed, "rushlight.node_hook", [](PyObject* c) {
@@ -234,8 +235,9 @@ PyObject* node_remove_hook(PyObject*, PyObject* capsule) {
     auto* b = static_cast<Boxed*>(PyCapsule_GetPointer(capsule, "rushlight.node_hook"));
     need(b != nullptr);
     if (b->node->hooks) {
-      std::erase(b->node->hooks->before, b->hook);
-      std::erase(b->node->hooks->after, b->hook);
+      const auto is_it = [&](auto& hook) { return hook == b->hook; };
+      remove_hooks(b->node.get(), b->node->hooks->before, is_it);
+      remove_hooks(b->node.get(), b->node->hooks->after, is_it);
     }
     return none();
   });
@@ -372,7 +374,16 @@ PyObject* grad_enabled_get(PyObject*, PyObject*) { return py_bool(grad_enabled()
 
 Edge edge_of(PyObject* o, const char* what) {
   if (PyTuple_Check(o)) {  // a GradientEdge
-    return Edge{node_of(PyTuple_GET_ITEM(o, 0)), int(PyLong_AsLong(PyTuple_GET_ITEM(o, 1)))};
+    const bool pair = PyTuple_GET_SIZE(o) >= 2 && is_node(PyTuple_GET_ITEM(o, 0)) &&
+                      PyLong_Check(PyTuple_GET_ITEM(o, 1));
+    check(pair, ErrorKind::Type, what, " can be either Tensors or GradientEdges");
+    Ref<Node> node = node_of(PyTuple_GET_ITEM(o, 0));
+    const long output = PyLong_AsLong(PyTuple_GET_ITEM(o, 1));
+    PyErr_Clear();
+    check(output >= 0 && size_t(output) < node->inputs.size(), ErrorKind::Index,
+          "a GradientEdge names output ", int64_t(output), " of ", node->name(), ", which has ",
+          int64_t(node->inputs.size()));
+    return Edge{std::move(node), int(output)};
   }
   check(is_tensor(o), ErrorKind::Type, what,
         " can be either Tensors or GradientEdges, but they are ", Py_TYPE(o)->tp_name);

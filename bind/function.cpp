@@ -57,7 +57,8 @@ class FunctionNode : public Node {
     if (!self->saved || self->freed) return;
     WithLock lock;
     self->freed = true;
-    self->saved->clear();
+    std::vector<Saved> gone;
+    std::swap(gone, *self->saved);
   }
   int64_t saved_bytes() const override {
     int64_t n = 0;
@@ -199,9 +200,10 @@ PyObject* saved_tensors(PyObject* o, void*) {
       return Owned::share(self->saved_for_forward).leave();
     if (self->freed) fail_freed();
     if (!self->saved) return PyTuple_New(0);
-    Owned t(need(PyTuple_New(Py_ssize_t(self->saved->size()))));
-    for (size_t i = 0; i < self->saved->size(); ++i) {
-      Value v = (*self->saved)[i].unpack(Ref<Node>::share(self->node));
+    const std::vector<Saved> saved = *self->saved;  // a hook may let another thread free them
+    Owned t(need(PyTuple_New(Py_ssize_t(saved.size()))));
+    for (size_t i = 0; i < saved.size(); ++i) {
+      Value v = saved[i].unpack(Ref<Node>::share(self->node));
       PyTuple_SET_ITEM(t.get(), Py_ssize_t(i), need(wrap(v.take_tensor())));
     }
     return t.leave();

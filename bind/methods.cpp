@@ -1,7 +1,7 @@
 // Methods of tensors that are not ops: questions, conversions, numbers, storage.
 #include <atomic>
 
-#include "autograd/meta.h"
+#include "autograd/shared.h"
 #include "bind/asked.h"
 #include "bind/autograd.h"
 #include "bind/interchange.h"
@@ -180,7 +180,10 @@ PyObject* remove_hook(PyObject*, PyObject* capsule) {
     need(p != nullptr);
     const Tensor t = tensor_of(p->second.get());
     remove_tensor_hook(t, p->first);
-    if (t->autograd) std::erase(t->autograd->post_accumulate, p->first);
+    if (t->autograd) {
+      Autograd& a = *t->autograd;
+      remove_hooks(&a, a.post_accumulate, [&](auto& hook) { return hook == p->first; });
+    }
     return none();
   });
 }
@@ -190,7 +193,8 @@ PyObject* register_post_accumulate(PyObject* o, PyObject* f) {
     check(requires_grad(t), "cannot register a hook on a tensor that doesn't require gradient");
     check(is_leaf(t), "post accumulate grad hooks cannot be registered on non-leaf tensors");
     auto hook = leaf_hook(f);
-    autograd_of(t).post_accumulate.push_back(hook);
+    Autograd& a = autograd_of(t);
+    add_hook(&a, a.post_accumulate, hook);
     track(o);
     auto* boxed = new std::pair<std::shared_ptr<Hook>, Owned>(hook, Owned::share(o));
     return PyCapsule_New(boxed, "rushlight.hook", [](PyObject* c) {

@@ -1,5 +1,5 @@
 // Properties of tensors.
-#include "autograd/meta.h"
+#include "autograd/shared.h"
 #include "bind/asked.h"
 #include "bind/autograd.h"
 #include "bind/members.h"
@@ -52,7 +52,9 @@ PyObject* version(const Tensor& t) {
 }
 
 PyObject* grad_get(const Tensor& t) {
-  if (t->autograd && t->autograd->grad) return wrap(t->autograd->grad);
+  if (t->autograd) {
+    if (Tensor grad = gradient_of(*t->autograd)) return wrap(std::move(grad));
+  }
   if (requires_grad(t) && !is_leaf(t) && !t->autograd->retains_grad) {
     warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
          "attribute won't be populated during autograd.backward(). If you indeed want the .grad "

@@ -5,6 +5,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/meta.h"
 #include "autograd/running.h"
+#include "autograd/shared.h"
 #include "ops/ops.h"
 
 namespace rl {
@@ -186,10 +187,8 @@ void Run::execute(Node* node, Step& step) {
       h.second->before(one);
       grads[size_t(h.first)] = one[0];
     };
-    const auto tensor_hooks = node->hooks->tensor_before;  // a hook may remove itself
-    for (const auto& h : tensor_hooks) on_input(h);
-    const auto retain = node->hooks->retain;
-    for (const auto& h : retain) on_input(h);
+    for (const auto& h : now_of(node, node->hooks->tensor_before)) on_input(h);
+    for (const auto& h : now_of(node, node->hooks->retain)) on_input(h);
   }
   for (auto [input, place] : step.captures) captured_[size_t(place)] = grads[size_t(input)];
   if (selective_ && !step.needed) {
@@ -198,8 +197,7 @@ void Run::execute(Node* node, Step& step) {
     return;
   }
   if (look) {
-    const auto before = node->hooks->before;
-    for (const auto& h : before) h->before(grads);
+    for (const auto& h : now_of(node, node->hooks->before)) h->before(grads);
   }
   bool any = false;
   for (const Tensor& g : grads) any |= g.defined();
@@ -208,8 +206,7 @@ void Run::execute(Node* node, Step& step) {
   Tensors made = node->apply(std::move(grads));
   if (__builtin_expect(modes() & kAnomaly, 0)) refuse_nan(*node, made);
   if (hear_after) {
-    const auto after = node->hooks->after;
-    for (const auto& h : after) h->after(made, received);
+    for (const auto& h : now_of(node, node->hooks->after)) h->after(made, received);
   }
   if (!call_.keep_graph) node->free_saved();
   deliver(node, made);

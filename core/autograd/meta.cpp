@@ -1,10 +1,19 @@
 // What autograd knows of a tensor: questions, changes, hooks.
-#include "autograd/meta.h"
+#include "autograd/shared.h"
 
 #include <mutex>
 
 namespace rl {
 namespace {
+
+struct alignas(64) Stripe {
+  TinyLock tiny, summing;
+};
+constexpr size_t kStripes = 64;
+Stripe stripes[kStripes];
+Stripe& stripe_of(const void* p) {
+  return stripes[(reinterpret_cast<uintptr_t>(p) >> 6) % kStripes];
+}
 
 constinit std::mutex accumulators;  // guards the weak pointers from leaves to their AccumulateGrad
 
@@ -20,6 +29,27 @@ void refresh_needs(const Tensor& t) {
 }
 
 }  // namespace
+
+TinyLock& tiny_lock_of(const void* p) { return stripe_of(p).tiny; }
+TinyLock& summing_into(const Autograd& leaf) { return stripe_of(&leaf).summing; }
+
+Tensor gradient_of(const Autograd& a) {
+  const Holding hold(tiny_lock_of(&a));
+  return a.grad;
+}
+
+bool give_gradient(Autograd& a, Tensor& grad) {
+  const Holding hold(tiny_lock_of(&a));
+  if (a.grad) return false;
+  std::swap(a.grad, grad);
+  return true;
+}
+
+Tensor exchange_gradient(Autograd& a, Tensor grad) {
+  const Holding hold(tiny_lock_of(&a));
+  std::swap(a.grad, grad);
+  return grad;
+}
 
 Autograd& autograd_of(const Tensor& t) {
   if (!t->autograd) t->autograd = new Autograd;
@@ -102,10 +132,10 @@ void detach_in_place(const Tensor& t) {
 
 void set_grad(const Tensor& t, const Tensor& grad) {
   if (!grad) {
-    if (t->autograd) t->autograd->grad = Tensor();
+    if (t->autograd) exchange_gradient(*t->autograd, Tensor());
     return;
   }
-  autograd_of(t).grad = grad;
+  exchange_gradient(autograd_of(t), grad);
 }
 
 namespace {
@@ -116,15 +146,33 @@ class RetainGrad : public Hook {
   explicit RetainGrad(TensorBody* t) : tensor_(t) {}
   void before(Tensors& grads) override {
     for (Tensor& g : grads) {
-      if (!g || !tensor_) continue;
-      Autograd& a = *tensor_->autograd;
-      if (!a.grad) {
-        a.grad = g;
-      } else {
-        a.grad = sum_of(a.grad, g);
-      }
+      if (!g) continue;
+      Tensor before, sum = g;
+      while (!replace(before, sum)) sum = before ? sum_of(before, g) : g;
     }
   }
+  void forget() {
+    const Holding hold(lock_);
+    tensor_ = nullptr;
+  }
+
+ private:
+  // Puts `sum` where `before` was; false if something else is there by now, which is then `before`.
+  bool replace(Tensor& before, Tensor& sum) {
+    const Holding hold(lock_);
+    if (!tensor_) return true;
+    Autograd& a = *tensor_->autograd;
+    Tensor now = gradient_of(a);
+    if (now.same(before)) {
+      before = exchange_gradient(a, sum);
+      return true;
+    }
+    std::swap(before, now);
+    sum = Tensor();
+    return false;
+  }
+
+  TinyLock lock_;
   TensorBody* tensor_;  // cleared when the tensor dies
 };
 
@@ -136,11 +184,12 @@ void retain_grad(const Tensor& t) {
   Autograd& a = *t->autograd;
   a.retains_grad = true;
   a.retain_hook = std::make_shared<RetainGrad>(t.body());
-  a.node->need_hooks().retain.push_back({a.output, a.retain_hook});
+  NodeHooks& hooks = a.node->need_hooks();
+  add_hook(a.node.get(), hooks.retain, NodeHooks::OfInput(a.output, a.retain_hook));
 }
 
 void forget_retained(Autograd& a) {
-  if (a.retain_hook) static_cast<RetainGrad&>(*a.retain_hook).tensor_ = nullptr;
+  if (a.retain_hook) static_cast<RetainGrad&>(*a.retain_hook).forget();
 }
 
 void add_tensor_hook(const Tensor& t, std::shared_ptr<Hook> hook) {
@@ -150,11 +199,13 @@ void add_tensor_hook(const Tensor& t, std::shared_ptr<Hook> hook) {
   const Edge edge = gradient_edge(t);
   NodeHooks& h = edge.node->need_hooks();
   if (!edge.node->is_accumulate()) {
-    h.tensor_before.push_back({edge.input, std::move(hook)});
+    add_hook(edge.node.get(), h.tensor_before, NodeHooks::OfInput(edge.input, std::move(hook)));
     return;
   }
-  h.tensor_before.clear();  // the accumulator's list is the leaf's, in order
-  for (auto& each : a.hooks) h.tensor_before.push_back({0, each});
+  std::vector<NodeHooks::OfInput> in_order;  // the accumulator's list is the leaf's
+  for (auto& each : a.hooks) in_order.push_back({0, each});
+  const Holding hold(tiny_lock_of(edge.node.get()));
+  std::swap(h.tensor_before, in_order);
 }
 
 void remove_tensor_hook(const Tensor& t, const std::shared_ptr<Hook>& hook) {
@@ -163,7 +214,7 @@ void remove_tensor_hook(const Tensor& t, const std::shared_ptr<Hook>& hook) {
   std::erase(a.hooks, hook);
   Node* node = a.node ? a.node.get() : a.accumulator;
   if (node && node->hooks) {
-    std::erase_if(node->hooks->tensor_before, [&](auto& e) { return e.second == hook; });
+    remove_hooks(node, node->hooks->tensor_before, [&](auto& e) { return e.second == hook; });
   }
 }
 

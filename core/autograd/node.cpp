@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "autograd/anomaly.h"
-#include "autograd/meta.h"
+#include "autograd/shared.h"
 #include "ops/ops.h"
 
 namespace rl {
@@ -16,6 +16,35 @@ namespace {
 RL_THREAD uint64_t next_sequence = 0;
 RL_THREAD std::vector<Node*>* dying = nullptr;
 #undef RL_THREAD
+
+// A leaf's first gradient is taken as it is when nobody else holds it and its layout is the leaf's.
+Tensor first_gradient(const Tensor& leaf, Tensor& given) {
+  const bool own = !grad_enabled() && given->refs() == 1 && given->storage->refs() == 1;
+  const bool dense = is_dense(leaf.sizes(), leaf.strides());
+  const bool fits = dense ? given.strides() == leaf.strides() : given.is_contiguous();
+  if (own && fits && !given.is_conj() && !given.is_negative()) {
+    return given.needs_grad() ? detached(given) : std::move(given);
+  }
+  if (grad_enabled()) return ops::clone(given);
+  Tensor copy = empty_strided(leaf.sizes(), dense_strides_like(leaf), given.dtype(),
+                              given.device());
+  ops::copy_(copy, given);
+  return copy;
+}
+
+void add_gradient(const Tensor& leaf, Autograd& meta, Tensor given) {
+  Tensor before;                   // dies after the lock
+  const Holding alone(summing_into(meta));
+  before = gradient_of(meta);
+  if (!before) {                   // set to None meanwhile
+    before = exchange_gradient(meta, first_gradient(leaf, given));
+  } else if (!grad_enabled()) {
+    ops::add.in_place(before, given);
+  } else {
+    before = exchange_gradient(meta, ops::add(before, given));
+  }
+}
+
 }  // namespace
 
 Node::Node() : sequence(next_sequence++), origin(current_origin) {
@@ -58,30 +87,9 @@ Tensors AccumulateGrad::apply(Tensors&& grads) {
   Tensor given = std::move(grads[0]);
   if (!given) return {};
   Autograd& meta = autograd_of(variable);
-  Tensor& grad = meta.grad;
-  if (!grad) {
-    // The gradient is taken as it is when nobody else holds it and its layout is the leaf's.
-    const bool own = !grad_enabled() && given->refs() == 1 && given->storage->refs() == 1;
-    const bool dense = is_dense(variable.sizes(), variable.strides());
-    const bool fits = dense ? given.strides() == variable.strides() : given.is_contiguous();
-    if (own && fits && !given.is_conj() && !given.is_negative()) {
-      grad = given.needs_grad() ? detached(given) : std::move(given);
-    } else {
-      Tensor copy = empty_strided(variable.sizes(), dense_strides_like(variable), given.dtype(),
-                                  given.device());
-      if (grad_enabled()) {
-        grad = ops::clone(given);
-      } else {
-        ops::copy_(copy, given);
-        grad = copy;
-      }
-    }
-  } else if (!grad_enabled()) {
-    ops::add.in_place(grad, given);
-  } else {
-    grad = ops::add(grad, given);
-  }
-  for (auto& hook : meta.post_accumulate) {
+  if (!meta.grad) given = first_gradient(variable, given);
+  if (!give_gradient(meta, given)) add_gradient(variable, meta, std::move(given));
+  for (const auto& hook : now_of(&meta, meta.post_accumulate)) {
     Tensors leaf{variable};
     hook->before(leaf);
   }

@@ -129,6 +129,27 @@ size_t OpNode::first_edge(int param) const {
   return at;
 }
 
+// What was saved may be freed by another thread at any time, but the values taken out live on.
+void OpNode::unpack(const Formula& f, const Ref<Node>& self, Value* values) {
+  std::vector<std::pair<size_t, Saved>> packed;  // Python unpacks these: not under the lock
+  {
+    const Holding hold(lock_);
+    if (freed_) fail_again();
+    for (size_t i = 0; i < f.sources.size(); ++i) {
+      if (f.slots[i] < 0) continue;
+      Saved& saved = saved_[size_t(f.slots[i])];
+      if (__builtin_expect(bool(saved.packed()), 0)) packed.push_back({i, saved});
+      else values[i] = saved.unpack(self);
+    }
+  }
+  for (const auto& [i, saved] : packed) values[i] = saved.unpack(self);
+}
+
+void OpNode::fail_again() {
+  if (freed_bytes >= 0) freed_bytes = ~freed_bytes;  // marks the node that was asked again
+  fail_freed();
+}
+
 void OpNode::run_formula(const Formula& f, const Tensors& grads, Tensors& made) {
   constexpr size_t kMost = 24;
   First<Arg, kMost> args(f.sources.size());
@@ -154,10 +175,10 @@ void OpNode::run_formula(const Formula& f, const Tensors& grads, Tensors& made) 
     }
   }
   if (asks_grad && !any_grad) return;  // zero in, zero out
-  for (size_t i = 0; i < f.sources.size(); ++i) {
-    if (f.slots[i] < 0) continue;
-    unpacked[i] = saved_[size_t(f.slots[i])].unpack(self);
-    args[i] = unpacked[i].arg();
+  if (f.saved) {
+    unpack(f, self, unpacked.data());
+    for (size_t i = 0; i < f.sources.size(); ++i)
+      if (f.slots[i] >= 0) args[i] = unpacked[i].arg();
   }
   First<Value, kMost> out(f.targets.size());
   f.call(args.data(), out.data());
@@ -174,10 +195,7 @@ void OpNode::run_formula(const Formula& f, const Tensors& grads, Tensors& made) 
 }
 
 Tensors OpNode::apply(Tensors&& grads) {
-  if (freed_) {
-    if (freed_bytes >= 0) freed_bytes = ~freed_bytes;  // marks the node that was asked again
-    fail_freed();
-  }
+  if (freed_) fail_again();
   Tensors made;
   made.resize(next.size());
   if (!record_.no_derivative.empty()) {
@@ -192,6 +210,18 @@ Tensors OpNode::apply(Tensors&& grads) {
 
 void OpNode::free_saved() {
   if (freed_ || !slots_) return;
+  {
+    const Holding hold(lock_);
+    if (freed_ || !has_saved_tensors()) return;
+    freed_by = current_origin;
+    freed_bytes = bytes();
+    freed_ = true;
+  }
+  for (Saved& s : saved_) s.clear();
+}
+
+// Sizes and numbers stay: a node that saved nothing else can run again, as in PyTorch.
+bool OpNode::has_saved_tensors() {
   bool tensors = false;
   for (size_t i = 0; i < saved_.size(); ++i) {
     const auto kind = record_.saves[i].kind;
@@ -203,14 +233,15 @@ void OpNode::free_saved() {
                record_.params[size_t(record_.saves[i].index)].type == Type::Tensor;
     tensors |= bool(saved_[i].packed());
   }
-  if (!tensors) return;  // sizes and numbers stay: the node can run again, as in PyTorch
-  freed_by = current_origin;
-  freed_bytes = saved_bytes();
-  for (Saved& s : saved_) s.clear();
-  freed_ = true;
+  return tensors;
 }
 
 int64_t OpNode::saved_bytes() const {
+  const Holding hold(lock_);
+  return freed_ ? 0 : bytes();
+}
+
+int64_t OpNode::bytes() const {
   int64_t n = 0;
   for (const Saved& s : saved_) n += s.bytes();
   return n;
@@ -221,8 +252,14 @@ Value OpNode::saved(const Formula::Source& wanted) const {
   for (size_t i = 0; i < record_.saves.size(); ++i) {
     const auto& s = record_.saves[i];
     if (s.kind == wanted.kind && s.index == wanted.index && (slots_ >> i & 1)) {
+      Saved found;
+      {
+        const Holding hold(lock_);
+        if (freed_) fail_freed();
+        found = saved_[i];
+      }
       keep();
-      return saved_[i].unpack(Ref<Node>::take(const_cast<OpNode*>(this)));
+      return found.unpack(Ref<Node>::take(const_cast<OpNode*>(this)));
     }
   }
   return {};

@@ -1,5 +1,6 @@
 // OpNode: the graph node of every op; its record's formulas say what it computes.
 #pragma once
+#include "base/tiny_lock.h"
 #include "ops/record.h"
 
 namespace rl {
@@ -27,6 +28,10 @@ class OpNode : public Node {
  private:
   size_t first_edge(int param) const;
   size_t edge_count(int param) const;
+  void unpack(const Formula& f, const Ref<Node>& self, Value* values);
+  void fail_again();
+  bool has_saved_tensors();
+  int64_t bytes() const;
   void run_formula(const Formula& f, const Tensors& grads, Tensors& made);
   void save(int slot, const Arg& arg, bool result) {
     saved_[size_t(slot)] = Saved(arg, result);
@@ -34,7 +39,8 @@ class OpNode : public Node {
 
   const Record& record_;
   uint64_t needed_ = 0, slots_ = 0;
-  bool freed_ = false;
+  mutable TinyLock lock_;         // of saved_ until freed_ is set: Note [Threads on one graph]
+  std::atomic<bool> freed_{false};
   Small<Saved, 3> saved_;         // by slot of record_.saves; unused slots stay empty
   Small<int, 1> list_lengths_;    // of list parameters, in order
 };
