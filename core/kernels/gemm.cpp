@@ -5,7 +5,9 @@
 #include <complex>
 
 #include "base/interrupt.h"
+#include "base/level.h"
 #include "base/parallel.h"
+#include "kernels/gemm_bfloat16.h"
 #include "kernels/gemm_simple.h"
 #include "kernels/levels/gemm_level.h"
 #include "kernels/scratch.h"
@@ -67,18 +69,6 @@ template <class T> T* offset(void* p, const int64_t (&strides)[2], int64_t outer
   return static_cast<T*>(p) + outer * strides[0] + inner * strides[1];
 }
 
-template <class T> void finish_tile(const Tile<T>& t, void (*finish)(void*, int64_t)) {
-  if (t.c_col == 1) {
-    for (int64_t i = 0; i < t.m; ++i) finish(t.c + i * t.c_row, t.n);
-  } else if (t.c_row == 1) {
-    for (int64_t j = 0; j < t.n; ++j) finish(t.c + j * t.c_col, t.m);
-  } else {
-    for (int64_t i = 0; i < t.m; ++i) {
-      for (int64_t j = 0; j < t.n; ++j) finish(t.c + i * t.c_row + j * t.c_col, 1);
-    }
-  }
-}
-
 template <class T> Tile<T> tile_of(const MatrixProduct& p) {
   return {p.m,     p.n,     p.k,
           static_cast<const T*>(p.a), p.a_row, p.a_col,
@@ -90,14 +80,11 @@ template <class T> Tile<T> tile_of(const MatrixProduct& p) {
 
 // One tile of a division; a long one goes in blocks, so that Ctrl-C is answered between them.
 template <class T>
-void product(const GemmLevel<T>& level, const Tile<T>& t, double ns,
-             void (*finish)(void*, int64_t)) {
+void product(const GemmLevel<T>& level, const Tile<T>& t, double ns) {
   constexpr double kBlockNs = 3e7;
   constexpr int64_t kLeast = 512;  // rows or columns: packing the other side again costs little
   if (ns < 2 * kBlockNs || std::max(t.m, t.n) < 2 * kLeast) {
-    level.product(t);
-    if (finish) finish_tile(t, finish);
-    return;
+    return level.product(t);
   }
   const bool by_rows = t.m >= t.n;
   const int64_t size = by_rows ? t.m : t.n;
@@ -109,9 +96,9 @@ void product(const GemmLevel<T>& level, const Tile<T>& t, double ns,
   else second.b += half * t.b_col;
   second.c += half * (by_rows ? t.c_row : t.c_col);
   if (t.bias && t.bias_per_row == by_rows) second.bias += half;
-  product(level, first, ns * double(half) / double(size), finish);
+  product(level, first, ns * double(half) / double(size));
   poll_interrupt();
-  product(level, second, ns * double(size - half) / double(size), finish);
+  product(level, second, ns * double(size - half) / double(size));
 }
 
 template <class T> void gemm_real(const MatrixProduct& p) {
@@ -119,9 +106,7 @@ template <class T> void gemm_real(const MatrixProduct& p) {
   const Tile<T> whole = tile_of<T>(p);
   const double ns = cost(p, sizeof(T), 256.0 / sizeof(T));
   if (p.batch[0] * p.batch[1] == 1 && ns < 2 * kChunkNs) {
-    level.product(whole);
-    if (p.finish) finish_tile(whole, p.finish);
-    return;
+    return level.product(whole);
   }
   const Division d = divide(p, ns, level.mr, level.nr);
   parallel_for(0, d.parts(), d.grain, [&](int64_t begin, int64_t end) {
@@ -136,7 +121,7 @@ template <class T> void gemm_real(const MatrixProduct& p) {
       t.b = offset<T>(p.b, p.b_batch, outer, inner) + j * p.b_col;
       t.c = offset<T>(p.c, p.c_batch, outer, inner) + i * p.c_row + j * p.c_col;
       if (t.bias) t.bias += p.bias_per_row ? i : j;
-      product(level, t, ns / double(d.rows * d.cols), p.finish);
+      product(level, t, ns / double(d.rows * d.cols));
     }
   });
 }
@@ -257,6 +242,9 @@ void gemm(DType dtype, const MatrixProduct& p) {
       const double ns = cost(p, sizeof(T), 128.0 / sizeof(T));
       for_entries(p, sizeof(T), ns, gemm_complex_entry<typename T::value_type>);
     } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+      if (std::is_same_v<T, BFloat16> && cpu_has_bf16()) {
+        return for_entries(p, sizeof(T), cost(p, sizeof(T), 200), gemm_bfloat16);
+      }
       for_entries(p, sizeof(T), cost(p, 8, 64), gemm_half_entry<T>);
     } else {
       for_entries(p, sizeof(T), cost(p, sizeof(T), 2), gemm_integer<T>);

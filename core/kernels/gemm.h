@@ -7,7 +7,7 @@
 
 namespace rl::kernels {
 
-// C = finish(relu(alpha * A @ B + beta * C + bias)). Strides are in elements and may be anything,
+// C = relu(alpha * A @ B + beta * C + bias). Strides are in elements and may be anything,
 // 0 and negative included, for A and B; C must not overlap itself, A or B. A (m x k) and B (k x n)
 // are never copied to be transposed. With beta 0, C is not read. Both batch dimensions may have
 // stride 0 (broadcast) for A and B.
@@ -25,8 +25,6 @@ struct MatrixProduct {
   const void* bias = nullptr;  // dense, n values, or m values if bias_per_row
   bool bias_per_row = false;
   bool relu = false;
-  // Applied in place to each finished dense row (float or double; halves: to the float row).
-  void (*finish)(void* row, int64_t n) = nullptr;
 };
 
 // All dtypes; bool is an OR of ANDs. Halves accumulate in float, integers wrap around.
