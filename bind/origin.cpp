@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "bind/autograd.h"
@@ -17,13 +18,14 @@ namespace {
 // and costs more than a small op. The layouts below repeat, for the versions they name, the first
 // fields of `_PyInterpreterFrame` (Include/internal/pycore_frame.h of CPython 3.11 to 3.13).
 // Later versions go through the public API, which is slower and right.
+using Instruction = uint16_t;             // CPython's code unit; its own name is hidden from 3.13 on
 #if PY_VERSION_HEX < 0x030C0000
 struct RunningFrame {
   PyObject *function, *globals, *builtins, *locals;
   PyCodeObject* code;
   PyObject* object;
   RunningFrame* previous;
-  _Py_CODEUNIT* instruction;
+  Instruction* instruction;
 };
 RunningFrame* innermost(PyThreadState* state) {
   return reinterpret_cast<RunningFrame*>(state->cframe->current_frame);
@@ -33,7 +35,7 @@ struct RunningFrame {
   PyCodeObject* code;                     // not a code object in a frame that calls from C
   RunningFrame* previous;
   PyObject *function, *globals, *builtins, *locals, *object;
-  _Py_CODEUNIT* instruction;
+  Instruction* instruction;
 };
 RunningFrame* innermost(PyThreadState* state) {
 #if PY_VERSION_HEX < 0x030D0000
@@ -99,7 +101,7 @@ int origins_here(uint64_t* out, int most) noexcept {
     if (!PyCode_Check(f->code)) continue;
     const Seen& s = look_up(f->code);
     if (s.ours || !s.code) continue;
-    const int64_t at = f->instruction - reinterpret_cast<_Py_CODEUNIT*>(f->code->co_code_adaptive);
+    const int64_t at = f->instruction - reinterpret_cast<Instruction*>(f->code->co_code_adaptive);
     if (at >= 0) out[count++] = pack(s, at);    // less: a frame that has not begun
   }
   return count;
@@ -113,7 +115,7 @@ int origins_here(uint64_t* out, int most) noexcept {
     Owned code(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)));
     const Seen& s = look_up(reinterpret_cast<PyCodeObject*>(code.get()));
     const int at = PyFrame_GetLasti(f);
-    if (s.code && !s.ours && at >= 0) out[count++] = pack(s, at / int(sizeof(_Py_CODEUNIT)));
+    if (s.code && !s.ours && at >= 0) out[count++] = pack(s, at / int(sizeof(Instruction)));
     frame = Owned(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
   }
   return count;
@@ -126,29 +128,89 @@ uint64_t origin_here() noexcept {
   return origin;
 }
 
+namespace {
+
+struct Range {
+  int line = -1, end_line = -1, column = -1, end_column = -1;
+};
+
+// The range of an entry of `co_positions()`, unknown parts as -1; false with an exception set.
+bool read_range(PyObject* entry, Range& r) {
+  int* parts[] = {&r.line, &r.end_line, &r.column, &r.end_column};
+  for (int k = 0; k < 4; ++k) {
+    PyObject* v = PyTuple_GetItem(entry, k);
+    *parts[k] = v && v != Py_None ? int(PyLong_AsLong(v)) : -1;
+  }
+  return !PyErr_Occurred();
+}
+
+// From Python 3.13 on, a loop's step says the place of what it iterates over, as if that had been
+// computed again; with the loop's target, which is stored next, it covers the loop's head.
+bool is_loop_step(PyCodeObject* code, uint32_t instruction) {
+#if PY_VERSION_HEX >= 0x030D0000
+  static const long step = [] {
+    Owned opcodes(PyImport_ImportModule("opcode"));
+    Owned numbers(opcodes ? PyObject_GetAttrString(opcodes.get(), "opmap") : nullptr);
+    PyObject* number = numbers ? PyDict_GetItemString(numbers.get(), "FOR_ITER") : nullptr;
+    const long found = number ? PyLong_AsLong(number) : -1;
+    PyErr_Clear();
+    return found;
+  }();
+  Owned bytes(PyCode_GetCode(code));
+  const Py_ssize_t at = Py_ssize_t(instruction * sizeof(Instruction));
+  const bool is_step = bytes && at < PyBytes_Size(bytes.get()) &&
+                       static_cast<unsigned char>(PyBytes_AsString(bytes.get())[at]) == step;
+  PyErr_Clear();
+  return is_step;
+#else
+  (void)code, (void)instruction;
+  return false;
+#endif
+}
+
+void cover(Range& r, const Range& other) {
+  if (std::pair(other.line, other.column) < std::pair(r.line, r.column)) {
+    r.line = other.line;
+    r.column = other.column;
+  }
+  if (std::pair(other.end_line, other.end_column) > std::pair(r.end_line, r.end_column)) {
+    r.end_line = other.end_line;
+    r.end_column = other.end_column;
+  }
+}
+
+}  // namespace
+
 PyObject* origin_place(uint64_t origin) {
   const uint32_t number = uint32_t(origin >> 32), instruction = uint32_t(origin);
   if (number == 0 || number > codes.size()) Py_RETURN_NONE;
   PyCodeObject* code = codes[number - 1];
-  int line = -1, column = -1, end_line = -1, end_column = -1;
+  Range found;
   Owned positions(PyObject_CallMethod(reinterpret_cast<PyObject*>(code), "co_positions", nullptr));
   if (!positions) return nullptr;
-  for (uint32_t i = 0; i <= instruction; ++i) {
+  bool target_next = false;
+  for (uint32_t i = 0;; ++i) {
     Owned at(PyIter_Next(positions.get()));
     if (!at) {
       if (PyErr_Occurred()) return nullptr;
       break;
     }
     if (i < instruction) continue;
-    int* parts[] = {&line, &end_line, &column, &end_column};
-    for (int k = 0; k < 4; ++k) {
-      PyObject* v = PyTuple_GetItem(at.get(), k);
-      if (v && v != Py_None) *parts[k] = int(PyLong_AsLong(v));
+    Range here;
+    if (!read_range(at.get(), here)) return nullptr;
+    if (i == instruction) {
+      found = here;
+      target_next = is_loop_step(code, instruction);
+    } else if (here.line >= 0 && std::pair(here.line, here.column) !=
+                                     std::pair(found.line, found.column)) {
+      cover(found, here);
+      break;
     }
+    if (!target_next) break;
   }
-  if (line < 0) line = PyCode_Addr2Line(code, int(instruction * sizeof(_Py_CODEUNIT)));
-  return Py_BuildValue("(OOiiii)", code->co_filename, code->co_name, line, end_line, column,
-                       end_column);
+  if (found.line < 0) found.line = PyCode_Addr2Line(code, int(instruction * sizeof(Instruction)));
+  return Py_BuildValue("(OOiiii)", code->co_filename, code->co_name, found.line, found.end_line,
+                       found.column, found.end_column);
 }
 
 namespace {

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ast
+import functools
+import itertools
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FrameType
 
+from . import trial
 from .source import Source
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MISSING = object()
+_MOST_TURNS = 1000
+_OWN_FRAMES = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 
 
 def is_user_code(code: CodeType) -> bool:
@@ -19,6 +25,38 @@ def is_user_code(code: CodeType) -> bool:
     if file.startswith(("<", _PACKAGE)):
         return False
     return not any(part in file for part in ("site-packages", "dist-packages", "lib/python3"))
+
+
+# ---- What may be evaluated again
+
+_CHANGING = {
+    "backward", "step", "append", "pop", "popleft", "next", "extend", "load", "write", "open",
+    "save", "input", "exit", "quit", "system", "popen", "remove", "unlink", "send", "put", "close",
+    "insert", "update", "clear", "setattr", "exec", "eval", "mkdir", "rename", "rmtree", "dump",
+}  # fmt: skip
+
+
+def changes_something(node: ast.AST) -> bool:
+    """Whether evaluating an expression again may do more than give its value."""
+    for part in ast.walk(node):
+        if isinstance(part, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
+            return True
+        if isinstance(part, ast.Call):
+            name = called(part)
+            if name in _CHANGING or (name.endswith("_") and not name.endswith("__")):
+                return True
+    return False
+
+
+def called(node: ast.AST) -> str:
+    """The last name of what a call calls: ``from_numpy`` of ``torch.from_numpy(a)``, else ""."""
+    if not isinstance(node, ast.Call):
+        return ""
+    func = node.func
+    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+
+
+# ---- Frames
 
 
 @dataclass
@@ -49,13 +87,35 @@ class Failed:
             return self.source.statement(self.line)
         return self.source.statement_of(self.node)
 
+    @functools.cached_property
+    def names(self) -> dict:
+        """The frame's local names, with those of the comprehension that the expression stands in.
+
+        From Python 3.12 on a comprehension is part of the frame around it, and its names are gone
+        once it has failed: they are those of its first turn that fails again.
+        """
+        names = dict(self.frame.f_locals)
+        if self.source is None or not isinstance(self.node, ast.expr):
+            return names
+        around = _comprehensions(self.node)
+        own = {n.id for c in around for n in ast.walk(c.target) if isinstance(n, ast.Name)}
+        inlined = self.frame.f_code.co_name not in _OWN_FRAMES
+        if not own or not inlined or changes_something(self.node):
+            return names
+        failing = ast.unparse(self.node)
+        for turn in itertools.islice(_turns(self.frame, names, around), _MOST_TURNS):
+            outcome = trial.expression(self.frame, turn, failing)
+            if not outcome.good and not outcome.refused:
+                return turn
+        return names
+
     def value(self, node: ast.AST, default=_MISSING):
         """The value of a name, an attribute chain, a constant index or a literal; no call is made.
 
         Raises LookupError without a default: what would have to be computed is not known.
         """
         try:
-            return _value(node, self.frame)
+            return _value(node, self)
         except LookupError:
             if default is _MISSING:
                 raise
@@ -85,21 +145,46 @@ def _failed(traceback) -> Failed:
     return Failed(frame, code.co_filename, traceback.tb_lineno, code.co_qualname, source, node)
 
 
-def _value(node: ast.AST, frame: FrameType):
+def _comprehensions(node: ast.AST) -> list[ast.comprehension]:
+    """The loops of the comprehensions that an expression is part of, outermost first."""
+    loops: list[ast.comprehension] = []
+    while isinstance(node, ast.expr) and not isinstance(node, (ast.Lambda, ast.GeneratorExp)):
+        node = node.parent
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
+            loops = [*node.generators, *loops]
+    return loops
+
+
+def _turns(frame: FrameType, names: dict, loops: list[ast.comprehension]) -> Iterator[dict]:
+    """The names that each turn of nested loops sees; what they iterate over is evaluated again."""
+    if not loops:
+        yield names
+        return
+    loop, *inner = loops
+    target = ast.unparse(loop.target)
+    bound = [n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
+    binding = f"[{{{', '.join(f'{n!r}: {n}' for n in bound)}}} for {target} in (_item,)][0]"
+    for item in trial.value(frame, names, f"list({ast.unparse(loop.iter)})") or ():
+        turn = {**names, **(trial.value(frame, {"_item": item}, binding) or {})}
+        if all(trial.value(frame, turn, ast.unparse(test)) for test in loop.ifs):
+            yield from _turns(frame, turn, inner)
+
+
+def _value(node: ast.AST, at: Failed):
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        for room in (frame.f_locals, frame.f_globals, frame.f_builtins):
+        for room in (at.names, at.frame.f_globals, at.frame.f_builtins):
             if node.id in room:
                 return room[node.id]
         raise LookupError(node.id)
     if isinstance(node, ast.Attribute):
-        return _attribute(_value(node.value, frame), node.attr)
+        return _attribute(_value(node.value, at), node.attr)
     if isinstance(node, ast.Subscript):
-        holder = _value(node.value, frame)
+        holder = _value(node.value, at)
         if isinstance(holder, (list, tuple, dict)) or _is_module(holder):
             try:
-                return holder[_value(node.slice, frame)]
+                return holder[_value(node.slice, at)]
             except (KeyError, IndexError, TypeError) as error:
                 raise LookupError(str(error)) from error
         raise LookupError("an index of what is computed")

@@ -34,10 +34,10 @@ def finding_of(error: BaseException) -> Finding | None:
     finding = diagnose(error)
     if finding is None:
         return None
-    frame, kept = Raised(error).innermost.frame, []
+    at, kept = Raised(error).innermost, []
     for fix in finding.fixes:
         if fix.call is not None and fix.tried is None:
-            outcome = expression(frame, fix.call)
+            outcome = expression(at.frame, at.names, fix.call)
             if not outcome.good and not outcome.refused:
                 continue
             fix.tried = "this call tried" if outcome.good else None

@@ -67,12 +67,12 @@ def _too_long(*_):
     raise _TooLong
 
 
-def expression(frame, text: str, seconds: float = 0.2) -> Outcome:
-    """Evaluates an expression with a frame's names: for changes of one call."""
+def expression(frame, names: dict, text: str, seconds: float = 0.2) -> Outcome:
+    """Evaluates an expression in a frame with its local names: for changes of one call."""
     try:
         code = compile(text.strip(), "<trial>", "eval")
         with undisturbed(seconds):
-            eval(code, frame.f_globals, dict(frame.f_locals))
+            eval(code, frame.f_globals, dict(names))
     except _TooLong:
         return Outcome(False, refused=f"took longer than {seconds} s")
     except Exception as error:
@@ -80,12 +80,12 @@ def expression(frame, text: str, seconds: float = 0.2) -> Outcome:
     return Outcome(True)
 
 
-def value(frame, text: str, seconds: float = 0.2):
-    """What an expression gives with a frame's names, None where it fails."""
+def value(frame, names: dict, text: str, seconds: float = 0.2):
+    """What an expression gives in a frame with its local names, None where it fails."""
     try:
         code = compile(text.strip(), "<trial>", "eval")
         with undisturbed(seconds):
-            return eval(code, frame.f_globals, dict(frame.f_locals))
+            return eval(code, frame.f_globals, dict(names))
     except (_TooLong, Exception):
         return None
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from rushlight import _C
 
 from . import construction, frames, trial, values
+from .frames import called, changes_something
 from .source import Source
 
 
@@ -73,36 +74,12 @@ def value(at: frames.Failed, node: ast.AST):
     found = at.value(node, _UNKNOWN)
     if found is not _UNKNOWN:
         return found
-    if not isinstance(node, ast.expr) or at.source is None or _changes_something(node):
+    if not isinstance(node, ast.expr) or at.source is None or changes_something(node):
         return None
-    return trial.value(at.frame, ast.unparse(node))
+    return trial.value(at.frame, at.names, ast.unparse(node))
 
 
 _UNKNOWN = object()
-_CHANGING = {
-    "backward", "step", "append", "pop", "popleft", "next", "extend", "load", "write", "open",
-    "save", "input", "exit", "quit", "system", "popen", "remove", "unlink", "send", "put", "close",
-    "insert", "update", "clear", "setattr", "exec", "eval", "mkdir", "rename", "rmtree", "dump",
-}  # fmt: skip
-
-
-def _changes_something(node: ast.AST) -> bool:
-    for part in ast.walk(node):
-        if isinstance(part, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
-            return True
-        if isinstance(part, ast.Call):
-            name = called(part)
-            if name in _CHANGING or (name.endswith("_") and not name.endswith("__")):
-                return True
-    return False
-
-
-def called(node: ast.AST) -> str:
-    """The last name of what a call calls: ``from_numpy`` of ``torch.from_numpy(a)``, else ""."""
-    if not isinstance(node, ast.Call):
-        return ""
-    func = node.func
-    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
 
 
 def operands(at: frames.Failed) -> list[ast.expr]:

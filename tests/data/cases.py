@@ -2,6 +2,7 @@
 
 import collections
 import os
+import re
 import signal
 import time
 import warnings
@@ -26,6 +27,8 @@ def caught(torch, call):
         return told(torch, call())
     except Exception as error:
         text = str(error.args[0] if error.args else "")
+        if "abstract class" in text:  # Python's words, which depend on its version
+            text = re.sub(r" with.* abstract method '?(\w+)'?", r": \1", text)
         return [type(error).__name__, text.split(" at 0x")[0]]
 
 

@@ -116,7 +116,11 @@ def described(torch, value):
         ]  # fmt: skip
     if isinstance(value, dict):
         items = [[repr(key), described(torch, item)] for key, item in value.items()]
-        extra = {name: repr(item) for name, item in getattr(value, "__dict__", {}).items()}
+        # OrderedDict's own text depends on Python's version.
+        extra = {
+            name: repr(dict(item) if isinstance(item, dict) else item)
+            for name, item in getattr(value, "__dict__", {}).items()
+        }
         return [type(value).__name__, items, extra]
     if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
         return [type(value).__name__, [described(torch, item) for item in value]]

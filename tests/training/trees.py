@@ -20,15 +20,22 @@ TREES = [
 ]  # fmt: skip
 
 
+def _plain(value):
+    """The value; the pairs of an OrderedDict, whose text depends on Python's version."""
+    return [type(value), *value.items()] if isinstance(value, OrderedDict) else value
+
+
 def flattening(torch, show):
     tree = _module(torch)
     for value in TREES:
         leaves, spec = tree.tree_flatten(value)
         show(leaves, spec, spec.num_nodes, spec.num_leaves, spec.num_children, spec.is_leaf())
-        show(tree.tree_unflatten(leaves, spec), tree.treespec_pprint(spec))
+        show(_plain(tree.tree_unflatten(leaves, spec)))
+        if not isinstance(value, OrderedDict):
+            show(tree.treespec_pprint(spec))
         show(tree.tree_leaves_with_path(value))
         show([tree.keystr(path) for path, _ in tree.tree_leaves_with_path(value)])
-        show(tree.tree_map(lambda x: (x,), value))
+        show(_plain(tree.tree_map(lambda x: (x,), value)))
         show(tree.tree_leaves(value, is_leaf=lambda x: isinstance(x, list)))
         show(spec == tree.tree_structure(value), hash(spec) == hash(tree.tree_structure(value)))
     mixed = [torch.Size([2, 3]), torch.ones(2).max(0)]

@@ -87,5 +87,7 @@ def try_calls(raised: Raised, fixes: list[Fix]) -> list[Fix]:
     """Fixes of the failing call that pass when it is evaluated in its frame; the others go."""
     from ..trial import expression, keep_working
 
-    frame = raised.innermost.frame
-    return keep_working(fixes, lambda fix: expression(frame, fix.call), "this call tried")
+    at = raised.innermost
+    return keep_working(
+        fixes, lambda fix: expression(at.frame, at.names, fix.call), "this call tried"
+    )

@@ -204,4 +204,4 @@ def _read(at, place):
         return place
     from .. import trial
 
-    return trial.value(at.frame, at.source.segment(at.node))
+    return trial.value(at.frame, at.names, at.source.segment(at.node))
