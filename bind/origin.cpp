@@ -30,12 +30,16 @@ struct RunningFrame {
 RunningFrame* innermost(PyThreadState* state) {
   return reinterpret_cast<RunningFrame*>(state->cframe->current_frame);
 }
+bool runs_python(const RunningFrame*) { return true; }
 #elif PY_VERSION_HEX < 0x030E0000
 struct RunningFrame {
-  PyCodeObject* code;                     // not a code object in a frame that calls from C
+  PyCodeObject* code;                     // from 3.13 on not a code object in a frame of C's
   RunningFrame* previous;
   PyObject *function, *globals, *builtins, *locals, *object;
   Instruction* instruction;
+  int stack_top;
+  uint16_t return_offset;
+  char owner;
 };
 RunningFrame* innermost(PyThreadState* state) {
 #if PY_VERSION_HEX < 0x030D0000
@@ -44,6 +48,8 @@ RunningFrame* innermost(PyThreadState* state) {
   return reinterpret_cast<RunningFrame*>(state->current_frame);
 #endif
 }
+constexpr char kOwnedByC = 3;             // a frame that stands for a call from C
+bool runs_python(const RunningFrame* f) { return f->owner != kOwnedByC; }
 #endif
 
 // The code objects seen so far. They are kept alive: an origin may outlive its function.
@@ -98,7 +104,7 @@ uint64_t pack(const Seen& s, int64_t instruction) {
 int origins_here(uint64_t* out, int most) noexcept {
   int count = 0;
   for (RunningFrame* f = innermost(PyThreadState_Get()); f && count < most; f = f->previous) {
-    if (!PyCode_Check(f->code)) continue;
+    if (!runs_python(f)) continue;
     const Seen& s = look_up(f->code);
     if (s.ours || !s.code) continue;
     const int64_t at = f->instruction - reinterpret_cast<Instruction*>(f->code->co_code_adaptive);
