@@ -1,11 +1,12 @@
 # make demo: build, install into .venv and train the two examples. make test: the tests.
+# make browser: the pages in a headless Chromium, if there is one.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find core bind rushlight -name '*.cpp' -o -name '*.h' -o -name '*.py' 2>/dev/null) \
            CMakeLists.txt pyproject.toml
 
-.PHONY: demo test bench fuzz sanitize wheel clean
+.PHONY: demo test browser bench fuzz sanitize wheel clean
 
 demo: $(VENV)/.demo
 	@echo "== Handwritten digits: 1,437 to learn from, 360 to be tested on"
@@ -20,6 +21,9 @@ test: $(VENV)/.test
 	$(BIN)/python tools/style.py
 	$(BIN)/python tools/stubs.py --check
 	$(BIN)/pytest -q -n 2 tests
+
+browser: $(VENV)/.test
+	RUSHLIGHT_BROWSER=1 $(BIN)/pytest -q -rs tests/browser
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/compare.py $(if $(TORCH_PYTHON),--python $(TORCH_PYTHON))

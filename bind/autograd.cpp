@@ -49,6 +49,7 @@ class TensorHook : public CallableHook {
   using CallableHook::CallableHook;
   void before(Tensors& grads) override {
     WithLock lock;
+    const KeptOrigin kept;
     for (Tensor& g : grads) {
       Owned arg(need(wrap(g)));
       Owned made(need(PyObject_CallOneArg(f_.get(), arg.get())));
@@ -62,6 +63,7 @@ class LeafHook : public CallableHook {
   using CallableHook::CallableHook;
   void before(Tensors& leaf) override {
     WithLock lock;
+    const KeptOrigin kept;
     Owned arg(need(wrap(leaf[0])));
     Owned made(need(PyObject_CallOneArg(f_.get(), arg.get())));
   }
@@ -93,6 +95,7 @@ class NodeHook : public CallableHook {
   void before(Tensors& grads) override {
     if (!before_) return;
     WithLock lock;
+    const KeptOrigin kept;
     const Owned arg = tuple_of(grads);
     Owned made(need(PyObject_CallOneArg(f_.get(), arg.get())));
     take_tuple(made.get(), grads);
@@ -100,6 +103,7 @@ class NodeHook : public CallableHook {
   void after(Tensors& made, const Tensors& received) override {
     if (before_) return;
     WithLock lock;
+    const KeptOrigin kept;
     const Owned inputs = tuple_of(made), outputs = tuple_of(received);
     Owned r(need(PyObject_CallFunctionObjArgs(f_.get(), inputs.get(), outputs.get(), nullptr)));
     take_tuple(r.get(), made);

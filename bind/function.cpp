@@ -102,6 +102,7 @@ Py_ssize_t checked_count(const Node& node, PyObject* made, Py_ssize_t expected) 
 
 Tensors FunctionNode::apply(Tensors&& grads) {
   WithLock lock;
+  const KeptOrigin kept;
   const Owned args = arguments(grads);
   Owned forward_class(
       attribute(reinterpret_cast<PyObject*>(Py_TYPE(context_.get())), "_forward_cls"));
@@ -292,6 +293,7 @@ Owned with_first(PyObject* first, PyObject* rest) {
 
 Owned run_forward(const Application& a, PyObject* cls) {
   NoGrad quiet;
+  const KeptOrigin kept;
   Owned forward(attribute(cls, "forward"));
   if (!a.setup) {
     const Owned args = with_first(a.context, a.args);

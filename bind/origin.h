@@ -15,6 +15,13 @@ int origins_here(uint64_t* out, int most) noexcept;
 // To be called on every way into the core that makes tensors or nodes, before it does.
 inline void note_origin() noexcept { current_origin = origin_here(); }
 
+// Python code called from within an op or a backward pass sets the origin at each of its own calls;
+// what the core does afterwards is the outer call's again.
+struct KeptOrigin {
+  const uint64_t origin = current_origin;
+  ~KeptOrigin() { current_origin = origin; }
+};
+
 // (filename, function, line, end line, column, end column), or None. New reference.
 PyObject* origin_place(uint64_t origin);
 

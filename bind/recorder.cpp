@@ -25,6 +25,7 @@ Recorder& recorder_of(PyObject* o) { return *self_of(o).recorder; }
 // ---- Module calls. An exception that is set on the way out stays set.
 
 void module_entered(PyObject* module) {
+  note_origin();
   for (RecorderObject* r : listening) {
     Owned key(PyLong_FromVoidPtr(module));
     if (!key || PyDict_SetItem(r->modules, key.get(), module) < 0) PyErr_Clear();
@@ -48,15 +49,18 @@ void listen(RecorderObject& r, bool on) {
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     int tensors = 0, memory = 0, nodes = 0, modules = 0;
-    static const char* names[] = {"tensors", "memory", "nodes", "modules", nullptr};
-    need(PyArg_ParseTupleAndKeywords(args, kwargs, "|$pppp:Recorder", const_cast<char**>(names),
-                                     &tensors, &memory, &nodes, &modules));
+    Py_ssize_t limit = PY_SSIZE_T_MAX;
+    static const char* names[] = {"tensors", "memory", "nodes", "modules", "limit", nullptr};
+    need(PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppn:Recorder", const_cast<char**>(names),
+                                     &tensors, &memory, &nodes, &modules, &limit));
+    check(limit >= 0, ErrorKind::Value, "Recorder: the limit must not be negative");
     Owned o(need(type->tp_alloc(type, 0)));
     RecorderObject& self = self_of(o.get());
     self.modules = need(PyDict_New());
     self.hears_modules = modules;
     self.recorder = new Recorder((tensors ? kRecordTensors : 0u) | (memory ? kRecordMemory : 0u) |
-                                 (nodes ? kRecordNodes : 0u));
+                                     (nodes ? kRecordNodes : 0u),
+                                 size_t(limit));
     return o.leave();
   });
 }
@@ -223,6 +227,7 @@ PyObject* count(PyObject* o, void*) {
   std::lock_guard hold(r.lock);
   return PyLong_FromSize_t(r.events.size());
 }
+PyObject* full(PyObject* o, void*) { return py_bool(recorder_of(o).full()); }
 PyObject* running(PyObject* o, void*) { return py_bool(recorder_of(o).running()); }
 
 PyMethodDef methods[] = {
@@ -243,6 +248,8 @@ PyMethodDef methods[] = {
      "A list of (time, event, bytes, storage, origin); bytes are negative when released."},
     {}};
 PyGetSetDef properties[] = {{"count", count, nullptr, "How many events there are.", nullptr},
+                            {"full", full, nullptr, "Whether its limit left anything out.",
+                             nullptr},
                             {"running", running, nullptr, "Whether it records.", nullptr},
                             {}};
 

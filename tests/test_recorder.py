@@ -188,3 +188,55 @@ def test_a_recording_dropped_while_it_runs_is_unsubscribed():
     recorder.start()
     del recorder
     nn.Linear(2, 2)(torch.ones(2)).sum().backward()
+
+
+def test_a_full_recording_leaves_out_the_rest():
+    recorder = _C.Recorder(tensors=True, memory=True, nodes=True, modules=True, limit=4)
+    recorder.start()
+    model = nn.Linear(2, 2)
+    for _ in range(3):
+        model(torch.ones(1, 2)).sum().backward()
+    recorder.stop()
+    assert recorder.full and recorder.count == 4
+    assert all(not e[15] for e in recorder.events())
+    recorder.clear()
+    assert not recorder.full
+    recorder.start()
+    torch.ones(1)
+    recorder.stop()
+    assert recorder.count == 1 and not recorder.full
+    with pytest.raises(ValueError, match="limit"):
+        _C.Recorder(limit=-1)
+
+
+def test_a_module_knows_the_line_that_called_it():
+    model = nn.Sequential(nn.Linear(3, 4))
+    x = torch.ones(2, 3)
+    with Run(modules=True) as run:
+        torch.ones(1)
+        model(x)
+    _, outer, inner, *_ = run.events
+    line = test_a_module_knows_the_line_that_called_it.__code__.co_firstlineno + 5
+    assert [e["kind"] for e in (outer, inner)] == [MODULE, MODULE]
+    assert [_C._place(e["origin"])[2] for e in (outer, inner)] == [line, line]
+
+
+def test_what_follows_a_python_backward_is_the_calls_own():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = torch.ones(3, requires_grad=True)
+    y = Double.apply(x.exp()).sum()
+    y.register_hook(lambda g: g * 1)
+    with Run(nodes=True) as run:
+        y.backward()
+    first = test_what_follows_a_python_backward_is_the_calls_own.__code__.co_firstlineno
+    names = [run.events[e["parent"]]["name"] for e in run.events]
+    inner = [e for e, name in zip(run.events, names, strict=True) if name == "ExpBackward0"]
+    assert {_C._place(e["origin"])[2] for e in inner if e["kind"] == OP} == {first + 14}

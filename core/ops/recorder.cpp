@@ -12,9 +12,10 @@ struct Recorder::Open {
   uint32_t number;
   struct Running { int64_t event; const Arg* args; };
   std::vector<Running> events;             // those that run, outermost first
+  size_t left_out = 0;                     // how many more run that were not written down
 };
 
-Recorder::Recorder(uint32_t parts) : parts_(parts) {}
+Recorder::Recorder(uint32_t parts, size_t limit) : parts_(parts), limit_(limit) {}
 
 Recorder::~Recorder() { stop(); }
 
@@ -35,12 +36,17 @@ void Recorder::stop() {
   for (const auto& open : threads_) {
     for (const Open::Running& r : open->events) events[size_t(r.event)].end = ticks();
     open->events.clear();
+    open->left_out = 0;
   }
 }
 
 void Recorder::clear() {
   std::lock_guard hold(lock);
-  for (const auto& open : threads_) open->events.clear();
+  for (const auto& open : threads_) {
+    open->events.clear();
+    open->left_out = 0;
+  }
+  full_ = false;
   events.clear();
   values.clear();
   layouts.clear();
@@ -64,8 +70,14 @@ Recorder::Open& Recorder::here() {
   return *threads_.back();
 }
 
-Event& Recorder::push(EventKind kind, const void* what, uint64_t origin, const Arg* args) {
+// Null where the recording is full.
+Event* Recorder::push(EventKind kind, const void* what, uint64_t origin, const Arg* args) {
   Open& open = here();
+  if (events.size() >= limit_ || open.left_out) {
+    full_ = true;
+    ++open.left_out;
+    return nullptr;
+  }
   Event& e = events.emplace_back();
   e.kind = kind;
   e.thread = open.number;
@@ -76,7 +88,7 @@ Event& Recorder::push(EventKind kind, const void* what, uint64_t origin, const A
   e.first_value = uint32_t(values.size());
   open.events.push_back({int64_t(events.size()) - 1, args});
   e.begin = ticks();
-  return e;
+  return &e;
 }
 
 void Recorder::add_cost(Event& e, const Record& r, const Arg* args, const Value* results) {
@@ -92,6 +104,10 @@ void Recorder::add_cost(Event& e, const Record& r, const Arg* args, const Value*
 // The innermost open event ends; one that did not begin under this recording is not there.
 Event* Recorder::pop(EventKind kind, bool failed) {
   Open& open = here();
+  if (open.left_out) {
+    --open.left_out;
+    return nullptr;
+  }
   if (open.events.empty()) return nullptr;
   Event& e = events[size_t(open.events.back().event)];
   if (e.kind != kind) return nullptr;
@@ -159,10 +175,11 @@ void Recorder::leave(EventKind kind, bool failed) {
 
 void Recorder::op_begin(const Record& r, const Arg* args) {
   std::lock_guard hold(lock);
-  Event& e = push(EventKind::Op, &r, current_origin, args);
-  if (!(parts_ & kRecordTensors)) return;
-  for (size_t i = 0; i < r.params.size(); ++i) e.inputs = uint16_t(e.inputs + add_values(args[i]));
-  e.begin = ticks();                         // writing down is not the op's time
+  Event* e = push(EventKind::Op, &r, current_origin, args);
+  if (!e || !(parts_ & kRecordTensors)) return;
+  for (size_t i = 0; i < r.params.size(); ++i)
+    e->inputs = uint16_t(e->inputs + add_values(args[i]));
+  e->begin = ticks();                        // writing down is not the op's time
 }
 
 void Recorder::op_end(const Record& r, const Value* results, bool failed) {
@@ -175,7 +192,7 @@ void Recorder::op_end(const Record& r, const Value* results, bool failed) {
   if (r.cost) add_cost(*e, r, args, results);
   if (!(parts_ & kRecordTensors)) return;
   // What ran inside wrote its tensors behind this op's inputs: they move to stand together.
-    if (e->first_value + e->inputs != values.size() && e->inputs) {
+  if (e->first_value + e->inputs != values.size() && e->inputs) {
     const auto begin = values.begin() + e->first_value;
     const std::vector<RecordedTensor> inputs(begin, begin + e->inputs);
     e->first_value = uint32_t(values.size());
@@ -191,6 +208,7 @@ void Recorder::op_end(const Record& r, const Value* results, bool failed) {
 
 void Recorder::memory(Storage* s, int64_t bytes) {
   std::lock_guard hold(lock);
+  if (full_) return;
   Open& open = here();
   const int64_t at = open.events.empty() ? -1 : open.events.back().event;
   if (at >= 0) (bytes > 0 ? events[size_t(at)].allocated : events[size_t(at)].released) += bytes;
@@ -200,7 +218,7 @@ void Recorder::memory(Storage* s, int64_t bytes) {
 void Recorder::node_made(Node& n) {
   std::lock_guard hold(lock);
   Open& open = here();
-  if (open.events.empty()) return;
+  if (open.left_out || open.events.empty()) return;
   Event& e = events[size_t(open.events.back().event)];
   if (e.sequence < 0) e.sequence = int64_t(n.sequence);    // leaves' nodes come after the op's own
 }
@@ -209,8 +227,8 @@ void Recorder::node_begin(Node& n) {
   if (!(parts_ & kRecordNodes)) return;
   const std::string name = n.name();       // may ask Python: not while holding the lock
   std::lock_guard hold(lock);
-  Event& e = push(EventKind::Node, name_index(name), n.origin);
-  e.sequence = n.is_accumulate() ? -1 : int64_t(n.sequence);
+  Event* e = push(EventKind::Node, name_index(name), n.origin);
+  if (e) e->sequence = n.is_accumulate() ? -1 : int64_t(n.sequence);
 }
 
 void Recorder::node_end(Node&) {

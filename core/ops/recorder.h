@@ -59,12 +59,14 @@ struct MemoryEvent {
 
 class Recorder : public Subscriber {
  public:
-  explicit Recorder(uint32_t parts);
+  // limit: of events; what begins later is left out, and so are allocations from then on.
+  explicit Recorder(uint32_t parts, size_t limit = size_t(-1));
   ~Recorder() override;
   void start();
   void stop();                  // may start again; what was recorded stays
   void clear();
   bool running() const { return running_; }
+  bool full() const { return full_; }
   // From ticks to ns since the recording began.
   struct Scale {
     int64_t zero;
@@ -96,7 +98,7 @@ class Recorder : public Subscriber {
  private:
   struct Open;                  // the open events of one thread
   Open& here();
-  Event& push(EventKind kind, const void* what, uint64_t origin, const Arg* args = nullptr);
+  Event* push(EventKind kind, const void* what, uint64_t origin, const Arg* args = nullptr);
   Event* pop(EventKind kind, bool failed);
   void add_cost(Event& e, const Record& r, const Arg* args, const Value* results);
   int add_value(const Tensor& t);
@@ -104,7 +106,9 @@ class Recorder : public Subscriber {
   const void* name_index(const std::string& name);
 
   const uint32_t parts_;
+  const size_t limit_;
   bool running_ = false;
+  bool full_ = false;           // something was left out
   ClockReading began_;          // when the recording was first started
   std::vector<std::unique_ptr<Open>> threads_;
   std::unordered_map<std::string, uint32_t> known_names_;

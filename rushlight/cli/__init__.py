@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import doctor, explain, profile, run
+from . import doctor, explain, profile, run, xray
 
 # Each module of a command has `add(subparsers)`, which sets `command` to a function of the
 # parsed arguments that returns an exit status.
-_COMMANDS = (run, doctor, explain, profile)
+_COMMANDS = (run, doctor, xray, profile, explain)
 
 
 def _parser() -> argparse.ArgumentParser:

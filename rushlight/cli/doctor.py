@@ -48,7 +48,7 @@ def _doctor(options) -> int:
     status = doctor.run(program)
     sys.stdout.flush()
     if doctor.error is not None:
-        _print_error(doctor.error)
+        run.print_error(doctor.error)
     findings = doctor.findings()
     if options.json:
         report = {
@@ -81,10 +81,3 @@ def report_text(doctor, findings) -> str:
     if doctor.silenced:
         last += f" Silenced: {doctor.silenced}."
     return "\n".join([*lines, last])
-
-
-def _print_error(error: BaseException) -> None:
-    import traceback
-
-    part = run.program_part(error.__traceback__)
-    traceback.print_exception(type(error), error, part)

@@ -56,22 +56,15 @@ def _profile(options) -> int:
     full: list[int] = []
     hook = register_optimizer_step_post_hook(stepped)
     watched = _Stopping(session, full)
-    status, error = 0, None
     session.__enter__()
     watched.install()
-    try:
-        program()
-    except SystemExit as stop:
-        status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    except BaseException as caught:
-        status, error = 1, caught
-    finally:
-        watched.remove()
-        session.__exit__(None, None, None)
-        hook.remove()
+    status, error = run.ended(program)
+    watched.remove()
+    session.__exit__(None, None, None)
+    hook.remove()
     sys.stdout.flush()
     if error is not None:
-        _print_error(error)
+        run.print_error(error)
     recording = session.recording
     found = verdict.judge(recording, machine)
     if found is None:
@@ -106,9 +99,3 @@ class _Stopping:
 
     def remove(self) -> None:
         self.hook.remove()
-
-
-def _print_error(error: BaseException) -> None:
-    import traceback
-
-    traceback.print_exception(type(error), error, run.program_part(error.__traceback__))

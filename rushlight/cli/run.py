@@ -133,6 +133,30 @@ def as_main(call) -> None:
         raise
 
 
+def ended(call) -> tuple[int, BaseException | None]:
+    """Runs the program; the exit status that Python would have, and the error that ended it."""
+    try:
+        call()
+    except SystemExit as stop:
+        if stop.code is None or isinstance(stop.code, int):
+            return stop.code or 0, None
+        print(stop.code, file=sys.stderr)
+        return 1, None
+    except KeyboardInterrupt as error:
+        return 130, error
+    except BaseException as error:
+        return 1, error
+    return 0, None
+
+
+def print_error(error: BaseException) -> None:
+    """The traceback of an error that ended the program, without the command line's frames."""
+    import traceback
+
+    part = program_part(error.__traceback__)
+    traceback.print_exception(type(error), error, part)
+
+
 def _show_without_our_frames(error: BaseException) -> None:
     """Makes the interpreter's last words about ``error`` begin in the program's own code."""
     user_hook = sys.excepthook

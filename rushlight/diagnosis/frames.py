@@ -21,7 +21,11 @@ _OWN_FRAMES = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 
 def is_user_code(code: CodeType) -> bool:
     """Whether a code object comes from the user's program: not ours, not an installed library."""
-    file = code.co_filename
+    return is_user_path(code.co_filename)
+
+
+def is_user_path(file: str) -> bool:
+    """Whether a file is the user's own: not ours, not an installed library's."""
     if file.startswith(("<", _PACKAGE)):
         return False
     return not any(part in file for part in ("site-packages", "dist-packages", "lib/python3"))

@@ -51,8 +51,11 @@ class Verdict:
 def module_names(recording) -> dict[int, str]:
     """``encoder.0``: names of modules within the outermost one that was called."""
     names: dict[int, str] = {}
+    inside: list[bool] = []  # of a module's call
     for e in recording.events:
-        if e.kind == MODULE and e.parent < 0 and id(e.module) not in names:
+        outermost = e.parent < 0 or not inside[e.parent]
+        inside.append(not outermost or e.kind == MODULE)
+        if e.kind == MODULE and outermost and id(e.module) not in names:
             for name, module in e.module.named_modules():
                 names.setdefault(id(module), name or type(module).__name__)
     for e in recording.events:

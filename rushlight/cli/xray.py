@@ -1,0 +1,61 @@
+"""``rushlight xray``: runs a program and writes a page that says what each line did."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from . import run
+
+
+def add(subparsers) -> None:
+    """Declares the command."""
+    parser = subparsers.add_parser(
+        "xray",
+        help="run a program and show what each line did, as a page",
+        usage="rushlight xray [options] script.py [args ...]",
+        description="Runs a program unchanged and writes one HTML page: its source, and beside "
+        "every line the ops, memory, graph nodes and time that it caused. The exit status is the "
+        "program's own.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--html", metavar="FILE", default="xray.html", help="where the page goes (xray.html)"
+    )
+    parser.add_argument(
+        "--events", type=int, metavar="N", default=100_000, help="events to record (100,000)"
+    )
+    parser.add_argument("-m", dest="module", action="store_true", help="the target is a module")
+    parser.add_argument("target", help="a script, or a module's name")
+    parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments for the program")
+    parser.set_defaults(command=_xray)
+
+
+def _xray(options) -> int:
+    from rushlight import pages
+    from rushlight.diagnosis.xray import Xray
+
+    page = os.path.abspath(options.html)  # the program may change its folder
+    folder = os.getcwd()
+    if options.events < 1:
+        print("rushlight xray: --events must be at least 1", file=sys.stderr)
+        return 2
+    program = run.prepared(options.target, options.args, options.module)
+    command = " ".join([*(["-m"] if options.module else []), options.target, *options.args])
+    name = options.target if options.module else os.path.basename(options.target)
+    xray = Xray(name, command, options.events)
+    status = xray.run(lambda: run.ended(program))
+    sys.stdout.flush()
+    if xray.error is not None:
+        run.print_error(xray.error)
+    pages.write(page, "xray", f"xray {name}", xray.data())
+    totals = _line(xray, os.path.relpath(page, folder))
+    print(totals, file=sys.stderr)
+    return status
+
+
+def _line(xray, page: str) -> str:
+    if xray.full:
+        return f"-- xray: the first {xray.limit:,} events of the run. Page: {page}"
+    return f"-- xray: page {page}"

@@ -1,0 +1,1 @@
+"""Pages in a real browser; skipped where none is installed (make browser runs them)."""
