@@ -6,6 +6,7 @@
 
 #include "bind/operators.h"
 #include "bind/origin.h"
+#include "bind/signatures.h"
 #include "ops/dispatch.h"
 #include "ops/ops.h"
 
@@ -128,40 +129,6 @@ PyObject* run_record(const OpName& op, const Record& r, const Arg* args, const C
   return wrap_results(r, results);
 }
 
-// The one overload that takes as many arguments as were given, if there is just one.
-const Record* plausible(const OpName& op, const Call& call) {
-  if (op.overloads.size() == 1) return op.overloads[0];
-  const size_t given = size_t(call.count) + size_t(call.names ? PyTuple_GET_SIZE(call.names) : 0) +
-                       size_t(call.out != nullptr);
-  const Record* found = nullptr;
-  for (const Record* r : op.overloads) {
-    size_t least = 0;
-    for (const Param& p : r->params) least += !p.has_default;
-    if (given < least || given > r->params.size() + size_t((r->forms & Out) != 0)) continue;
-    if (found) return nullptr;
-    found = r;
-  }
-  return found;
-}
-
-[[noreturn]] void refuse(const OpName& op, const Call& call) {
-  if (const Record* r = plausible(op, call)) {
-    Arg args[kMostParams];
-    LazyRoom room;
-    std::string why;
-    if (!read_call(*r, call, args, room, &why)) {
-      if (op.name != r->base && why.compare(0, r->base.size(), r->base) == 0)
-        why = op.name + why.substr(r->base.size());
-      fail(ErrorKind::Type, why);
-    }
-  }
-  std::string s = text(op.name, "() received an invalid combination of arguments - got ",
-                       types_text(call), ", but expected one of:");
-  for (const Record* r : op.overloads)
-    s += "\n * " + signature_text(*r, call.method) + mismatches_text(*r, call);
-  fail(ErrorKind::Type, s, "\n");
-}
-
 // Takes keyword arguments that are not the record's own: out=, and what factories ignore.
 class Keywords {
  public:
@@ -243,7 +210,8 @@ PyObject* read_and_run(const OpName& op, const Call& call) {
     if (filled && !(r->forms & Out)) continue;
     if (read_call(*r, call, args, room, nullptr)) return run_record(op, *r, args, call);
   }
-  refuse(op, call);
+  if (const Record* r = read_deprecated(op, call, args, room)) return run_record(op, *r, args, call);
+  refuse_call(op, call);
 }
 
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* kwnames) {

@@ -220,7 +220,8 @@ const char* type_word(const Param& p) {
 
 // The name that Python sees: functions say "input" where methods have self.
 std::string_view shown_name(const Record&, size_t i, const Param& p, bool method) {
-  return i == 0 && !method && p.name == "self" ? std::string_view("input") : std::string_view(p.name);
+  const bool input = i == 0 && !method && p.type == Type::Tensor && p.name == "self";
+  return input ? std::string_view("input") : std::string_view(p.name);
 }
 
 bool name_matches(std::string_view given, std::string_view shown) {
@@ -256,7 +257,10 @@ std::string signature_text(const Record& r, bool method) {
     s += shown_name(r, i, p, method);
     if (p.has_default) s += " = " + p.default_text;
   }
-  if (r.forms & Out && !method) s += star ? ", Tensor out = None" : ", *, Tensor out = None";
+  if (r.forms & Out && !method) {
+    s += star ? ", " : ", *, ";
+    s += r.visible > 1 ? "tuple of Tensors out = None" : "Tensor out = None";
+  }
   return s + ")";
 }
 
@@ -390,6 +394,12 @@ bool read_plain(const Record& r, const Call& call, Arg* args, LazyRoom& room) {
 
 }  // namespace
 
+int64_t fewest(const Record& r) {
+  int64_t n = 0;
+  for (const Param& p : r.params) n += !p.has_default;
+  return n;
+}
+
 bool read_call(const Record& r, const Call& call, Arg* args, LazyRoom& room, std::string* why) {
   const size_t n = r.params.size();
   const Py_ssize_t named = call.names ? PyTuple_GET_SIZE(call.names) : 0;
@@ -417,10 +427,16 @@ bool read_call(const Record& r, const Call& call, Arg* args, LazyRoom& room, std
   if (positional > allowed) {
     if (list_first && allowed == self + 1)
       check_rest_are_ints(r, r.params[self], call.args + self, call.count - Py_ssize_t(self));
-    return mismatch(why, text(r.base, "() takes ", int64_t(allowed - self), " positional argument",
-                              allowed - self == 1 ? "" : "s", " but ",
-                              int64_t(call.count - Py_ssize_t(self)),
-                              call.count - Py_ssize_t(self) == 1 ? " was given" : " were given"));
+    if (!why) return false;
+    const int64_t given = int64_t(call.count) - int64_t(self);
+    const int64_t most = int64_t(allowed) - int64_t(self), least = fewest(r) - int64_t(self);
+    if (least != most) {
+      return mismatch(why, text(r.base, "() takes from ", least, " to ", most,
+                                " positional arguments but ", given, " were given"));
+    }
+    return mismatch(why, text(r.base, "() takes ", most, " positional argument",
+                              most == 1 ? "" : "s", " but ", given,
+                              given == 1 ? " was given" : " were given"));
   }
   uint64_t taken = 0;
   for (size_t i = 0; i < n; ++i) {

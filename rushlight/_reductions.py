@@ -10,6 +10,7 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 
     ``p`` is a number, "fro" (order 2) or "nuc" (of matrices). Raises RuntimeError for other names.
     """
+    input.layout  # noqa: B018  what is no tensor raises AttributeError, as in PyTorch
     table = _C._linalg_table
     dims = [dim] if isinstance(dim, int) else dim
     more = {"dtype": dtype} if out is None else {"dtype": dtype, "out": out}

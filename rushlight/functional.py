@@ -119,7 +119,12 @@ def nonzero(*args, as_tuple=False, **kwargs):
 
     With ``as_tuple`` one tensor for each dimension instead, fit to index with.
     """
-    return _nonzero_numpy(*args, **kwargs) if as_tuple else _nonzero(*args, **kwargs)
+    out = kwargs.get("out")
+    if as_tuple and isinstance(out, _C.TensorBase):
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
+    if as_tuple and out is None:
+        return _nonzero_numpy(*args, **kwargs)
+    return _nonzero(*args, **kwargs)
 
 
 def broadcast_shapes(*shapes):

@@ -351,6 +351,13 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> addmm =
   })
   .kernel([](Tensor& result, const Tensor& self, const Tensor& mat1, const Tensor& mat2,
              const Scalar& beta, const Scalar& alpha) {
+    if (is_bool(self.dtype()) && (!result.numel() || !mat1.numel())) {
+      // No product to make, only beta * self, and that asks for a beta of bool.
+      if (beta.equal(0)) return set_zero(result);
+      check(!result.numel() || beta.is_bool(), "result type ", type_name_of(beta.dtype()),
+            " can't be cast to the desired output type Bool");
+      return copy_data(result, spread_to(self, result.sizes()));
+    }
     refuse_bool(self, "addmm_impl_cpu_");
     on_top_of(result, self, beta, [&](const Scalar& b) { multiply(result, mat1, mat2, alpha, b); });
   })
@@ -437,12 +444,12 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> baddbmm =
     bmm_checks(batch1, batch2);
     same_scalar_type(batch1, batch2);
     same_device(batch1, batch2);
-    if (!self.is_meta()) refuse_bool(self, "baddbmm");
     r.result({batch1->sizes[0], batch1->sizes[1], batch2->sizes[2]}, batch1.dtype(),
              batch1.device());
   })
   .kernel([](Tensor& result, const Tensor& self, const Tensor& batch1, const Tensor& batch2,
              const Scalar& beta, const Scalar& alpha) {
+    refuse_bool(self, "baddbmm");
     on_top_of(result, self, beta,
               [&](const Scalar& b) { multiply_batches(result, batch1, batch2, alpha, b); });
   })

@@ -184,6 +184,28 @@ void pointwise_out(const Record& r, const Arg* args, const Tensor& out) {
   end.failed = false;
 }
 
+// Random numbers are drawn into the target itself, in the order of its memory and in its dtype.
+bool is_drawn(const Record& r) {
+  return (r.kind == Kind::Factory || r.out.dtype == OutDType::Any) && r.param("generator") >= 0;
+}
+
+void drawn_out(const Record& r, const Arg* args, const Tensor& out) {
+  const Value made(out);
+  HeardOp end(r, args, &made);
+  const Chosen chosen(r, args, out);
+  Infer inferred;
+  r.infer(inferred, chosen.args());
+  const ResultMeta& m = inferred[0];
+  check_dtype(r, args, out, m.dtype);
+  fit_target(r, out, m);
+  if (!r.out.internal) refuse_internal_overlap(out);
+  if (r.out.inputs) refuse_shared(r, args, out, false);
+  Tensor target = out;
+  if (!out.is_meta()) r.kernel(&target, chosen.args());
+  out.bump_version();
+  end.failed = false;
+}
+
 // Other kernels fill fresh results first: a failure changes nothing, and inputs may be outputs.
 void copied_out(const Record& r, const Arg* args, const Tensor* targets) {
   const Chosen chosen(r, args, targets[0]);
@@ -223,6 +245,7 @@ void invoke_out(const Record& r, const Arg* args, const Tensor* targets) {
   if (r.out.check) r.out.check(args, targets);
   NoGrad quiet;
   if (r.kind == Kind::Pointwise) pointwise_out(r, args, targets[0]);
+  else if (is_drawn(r)) drawn_out(r, args, targets[0]);
   else copied_out(r, args, targets);
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/cast.h"
+#include "kernels/pointwise_table.h"
 #include "ops/promotion.h"
 #include "tensor/iterator.h"
 
@@ -174,12 +175,20 @@ ResultMeta infer_result(const Plan& plan) {
       continue;
     }
     if (t.sizes() != Ints(m.sizes)) {
-      m.sizes = broadcast(m.sizes, t.sizes());
+      // PyTorch's rsub is its sub with the operands swapped, as the error says.
+      m.sizes = plan.kernel == &kernels::rsub ? broadcast(t.sizes(), m.sizes)
+                                              : broadcast(m.sizes, t.sizes());
       alike = false;
     }
     dense &= t.is_contiguous();
   }
-  if (!first || (alike && dense)) return m;
+  if (!first) return m;
+  if (plan.kernel == &kernels::clamp && plan.promotion == Promote::None && !first->numel()) {
+    m.strided = true;  // hardtanh of nothing is like its input, whatever the strides
+    m.strides = Dims(first->strides());
+    return m;
+  }
+  if (alike && dense) return m;
   Small<Dims, kMost> strides;
   bool same = alike;
   for (int k = 0; k < plan.count; ++k) {

@@ -8,6 +8,7 @@ namespace {
 
 // Exponents that have a quicker kernel; integers take the loop of products for all.
 Choice power(const Tensor& self, const Scalar& exponent) {
+  if (self.dtype() == DType::Bool && exponent.is_bool()) return {&kernels::ge};
   const bool fraction = is_differentiable(self.dtype());
   if (!fraction || exponent.is_complex()) {
     check(fraction || !exponent.is_int() || exponent.to_int() >= 0 ||

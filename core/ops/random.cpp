@@ -450,7 +450,9 @@ const auto randperm = define<Tensor(int64_t, Generator*, MaybeDType, MaybeDevice
   })
   .factory([](Tensor& result, int64_t n, Generator* generator, MaybeDType, MaybeDevice) {
     Drawing drawing(generator);
-    kernels::permutation(drawing.generator(), kernels::dense_run(result.data(), result.dtype(), n));
+    kernels::Run run = kernels::dense_run(result.data(), result.dtype(), n);
+    run.stride = result.strides()[0] * result.element_size();
+    kernels::permutation(drawing.generator(), run);
   });
 
 }  // namespace rl::ops

@@ -1,5 +1,5 @@
 // The registry: signatures read, formulas resolved to slots, faults gathered.
-#include "ops/record.h"
+#include "ops/signature.h"
 
 #include <cstdlib>
 
@@ -178,8 +178,7 @@ void with_defaults(const Record& r, std::initializer_list<Arg> given, Arg* args)
   for (size_t i = given.size(); i < r.params.size(); ++i) *next++ = r.params[i].fallback.arg();
 }
 
-Record& new_record(std::string_view signature) {
-  Record& r = registry().emplace_back();
+void read_signature(Record& r, std::string_view signature) {
   r.signature = std::string(signature);
   const size_t open = signature.find('('), arrow = signature.rfind("->");
   r.name = std::string(trim(signature.substr(0, open)));
@@ -187,7 +186,7 @@ Record& new_record(std::string_view signature) {
   r.node = node_name(r.base);
   if (open == std::string_view::npos || arrow == std::string_view::npos) {
     faults().push_back("cannot read signature '" + r.signature + "'");
-    return r;
+    return;
   }
   const size_t close = signature.rfind(')', arrow);
   bool keyword_only = false;
@@ -201,6 +200,11 @@ Record& new_record(std::string_view signature) {
   r.visible = 0;
   for (const Return& x : r.returns) r.visible += !x.saved;
   if (r.params.size() > 64) faults().push_back(r.name + ": more than 64 parameters");
+}
+
+Record& new_record(std::string_view signature) {
+  Record& r = registry().emplace_back();
+  read_signature(r, signature);
   return r;
 }
 

@@ -142,7 +142,9 @@ const auto normal_tensors = define<Tensor(Tensor, Tensor, Generator*)>(
     tensor([1., 2.])
   )")
   .node("NormalBackward3")
-  .out({.inputs = true})
+  .out({.dtype = OutDType::Any, .inputs = true, .check = [](const Arg*, const Tensor* targets) {
+    check_drawn(targets->dtype());
+  }})
   .forms(Function | Out)
   .infer([](Infer& r, const Tensor& mean, const Tensor& std, Generator*) {
     check_deviations(std);
@@ -162,7 +164,10 @@ const auto normal_tensors = define<Tensor(Tensor, Tensor, Generator*)>(
 const auto normal_mean = define<Tensor(Tensor, double, Generator*)>(
     "normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor")
   .node("NormalBackward1")
-  .out({.inputs = true})
+  .out({.dtype = OutDType::Any, .inputs = true, .check = [](const Arg* args, const Tensor* targets) {
+    broadcast(args[0].as_tensor().sizes(), targets->sizes());  // as PyTorch, it is not resized
+    check_drawn(targets->dtype());
+  }})
   .forms(Function | Out)
   .infer([](Infer& r, const Tensor& mean, double std, Generator*) {
     check(std >= 0, "normal expects std >= 0.0, but found std ", std);
@@ -179,7 +184,10 @@ const auto normal_mean = define<Tensor(Tensor, double, Generator*)>(
 const auto normal_std = define<Tensor(double, Tensor, Generator*)>(
     "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor")
   .node("NormalBackward2")
-  .out({.inputs = true})
+  .out({.dtype = OutDType::Any, .inputs = true, .check = [](const Arg* args, const Tensor* targets) {
+    broadcast(targets->sizes(), args[1].as_tensor().sizes());
+    check_drawn(targets->dtype());
+  }})
   .forms(Function | Out)
   .infer([](Infer& r, double, const Tensor& std, Generator*) {
     check_deviations(std);

@@ -2,6 +2,7 @@
 #include "kernels/scan.h"
 
 #include "ops/reduce.h"
+#include "ops/refusals.h"
 
 namespace rl::ops {
 namespace {
@@ -218,9 +219,15 @@ void infer_extremes(Infer& r, const Tensor& self, int64_t dim) {
 }
 void extremes_into(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,
                    const char* kernel, ExtremeLoop loop) {
-  check(!self.is_complex(), ErrorKind::NotImplemented, "\"", kernel, "\" not implemented for '",
-        type_name_of(self.dtype()), "'");
+  check(!self.is_complex() || self.dim() == 0 || self.numel() == 0, ErrorKind::NotImplemented,
+        "\"", kernel, "_cpu\" not implemented for '", type_name_of(self.dtype()), "'");
+  refuse_complex_gradient(kernel, self);
   if (self.numel() == 0) return;
+  if (self.is_complex()) {
+    copy_data(values, self);
+    set_zero(indices);
+    return;
+  }
   const Tensor in = dense_in(self, self.dtype());
   loop(scan_of(in, dim), in.data(), values.data(), indices.ptr<int64_t>());
 }
@@ -249,7 +256,7 @@ const auto cummax = define<Pair(Tensor, int64_t)>(
   .nondiff("indices")
   .infer([](Infer& r, const Tensor& self, int64_t dim) { infer_extremes(r, self, dim); })
   .kernel([](Tensor& values, Tensor& indices, const Tensor& self, int64_t dim) {
-    extremes_into(values, indices, self, dim, "cummax_cpu", kernels::cummax);
+    extremes_into(values, indices, self, dim, "cummax", kernels::cummax);
   })
   .grad("self", "grad, dim, indices, self.sizes",
         [](const Tensor& grad, int64_t dim, const Tensor& indices, Ints sizes) {
@@ -270,7 +277,7 @@ const auto cummin = define<Pair(Tensor, int64_t)>(
   .nondiff("indices")
   .infer([](Infer& r, const Tensor& self, int64_t dim) { infer_extremes(r, self, dim); })
   .kernel([](Tensor& values, Tensor& indices, const Tensor& self, int64_t dim) {
-    extremes_into(values, indices, self, dim, "cummin_cpu", kernels::cummin);
+    extremes_into(values, indices, self, dim, "cummin", kernels::cummin);
   })
   .grad("self", "grad, dim, indices, self.sizes",
         [](const Tensor& grad, int64_t dim, const Tensor& indices, Ints sizes) {

@@ -2,6 +2,7 @@
 #include "kernels/selection.h"
 #include "kernels/sorting.h"
 #include "ops/reduce.h"
+#include "ops/refusals.h"
 
 namespace rl::ops {
 namespace {
@@ -251,6 +252,7 @@ const Op<Pair(Tensor, int64_t, int64_t, bool)> kthvalue =
   })
   .kernel([](Tensor& values, Tensor& indices, const Tensor& self, int64_t k, int64_t dim, bool) {
     if (self.dim() == 0) {
+      refuse_complex_gradient("kthvalue", self);
       copy_data(values, self);
       return set_zero(indices);
     }

@@ -200,10 +200,13 @@ const Op<Tensor(Tensor, Ints, bool)> expand = define<Tensor(Tensor, Ints, bool)>
           "}, size=", size, "): the number of sizes provided (", n,
           ") must be greater or equal to the number of dimensions in the tensor (", self.dim(), ")");
     Dims sizes, strides;
+    sizes.resize(size_t(n));
+    strides.resize(size_t(n));
     bool negative = false;
-    for (int64_t i = 0; i < n; ++i) {
+    for (int64_t i = n; i-- > 0;) {
       const int64_t has = i < lead ? 1 : self.sizes()[i - lead];
-      const int64_t step = i < lead ? 0 : self.strides()[i - lead];
+      const int64_t step = i >= lead ? self.strides()[i - lead]
+                         : self.dim() ? sizes[size_t(i + 1)] * strides[size_t(i + 1)] : 0;
       int64_t want = size[i];
       if (want == -1) {
         check(i >= lead, "The expanded size of the tensor (", want, ") isn't allowed in a leading, "
@@ -214,8 +217,8 @@ const Op<Tensor(Tensor, Ints, bool)> expand = define<Tensor(Tensor, Ints, bool)>
             ") must match the existing size (", has, ") at non-singleton dimension ", i,
             ".  Target sizes: ", size, ".  Tensor sizes: ", self.sizes());
       negative |= want < 0;
-      sizes.push_back(want);
-      strides.push_back(i < lead || (has == 1 && want != 1) ? 0 : step);
+      sizes[size_t(i)] = want;
+      strides[size_t(i)] = (has == 1 && want != 1) ? 0 : step;
     }
     check(!negative, "numel: integer multiplication overflow");
     return alias(self, sizes, strides, self.offset());
