@@ -171,8 +171,10 @@ PyObject* node_repr(PyObject* o) {
 }
 PyObject* node_name(PyObject* o, PyObject*) {
   return guarded([&] {
-    std::string s = self_of(o)->name();  // other classes than an op's or a function's are C++
-    if (s.find("Backward") == std::string::npos) s = "torch::autograd::" + s;
+    // Classes other than an op's (AddBackward0) or a function's (MyBackward) are C++: CopyBackwards.
+    std::string s = self_of(o)->name();
+    const size_t at = s.find("Backward");
+    if (at == std::string::npos || s.substr(at) == "Backwards") s = "torch::autograd::" + s;
     return PyUnicode_FromString(s.c_str());
   });
 }

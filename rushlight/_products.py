@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import rushlight as torch
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -197,46 +199,35 @@ def _multiply(operands, kept, order):
     left = [d for d in range(kept, rank) if result.size(d) != 1]
     if left:
         result = result.sum(left, keepdim=True)
-    return result.reshape(result.shape[:kept])
+    return result.view(result.shape[:kept])
 
 
 def _sum_product(a, b, done):
     """sum(a * b) over the dimensions ``done``, which keep size one, by one product of stacks."""
-    only_a = [d for d in done if b.size(d) == 1]
-    only_b = [d for d in done if a.size(d) == 1]
-    if only_a:
-        a = a.sum(only_a, keepdim=True)
-    if only_b:
-        b = b.sum(only_b, keepdim=True)
-    inner = [d for d in done if d not in only_a and d not in only_b]
-    if not inner:
+    inner = [d for d in done if a.size(d) != 1 and b.size(d) != 1]
+    for d in done:
+        if d not in inner:
+            a, b = (a.sum(d, keepdim=True), b) if b.size(d) == 1 else (a, b.sum(d, keepdim=True))
+    if not done:
         return a * b
     shared, rows, columns = [], [], []
     for d in range(a.dim()):
-        if d in inner:
-            continue
-        if a.size(d) != 1 and b.size(d) != 1:
-            shared.append(d)
-        elif b.size(d) != 1:
-            columns.append(d)
-        else:
-            rows.append(d)
-    sizes = [max(a.size(d), b.size(d)) if a.size(d) and b.size(d) else 0 for d in range(a.dim())]
-
-    def count(dims):
-        n = 1
-        for d in dims:
-            n *= sizes[d]
-        return n
-
-    left = a.permute(shared + rows + inner + columns)
-    left = left.reshape(count(shared), count(rows), count(inner))
-    right = b.permute(shared + inner + columns + rows)
-    right = right.reshape(count(shared), count(inner), count(columns))
-    made = torch.bmm(left, right)
-    order = shared + rows + columns + inner
-    made = made.reshape([sizes[d] for d in shared + rows + columns] + [1] * len(inner))
+        if d not in done:
+            kind = columns if a.size(d) == 1 else shared if b.size(d) != 1 else rows
+            kind.append(d)
+    left = a.permute(shared + rows + done + columns)
+    left = left.reshape(_count(a, shared), _count(a, rows), _count(a, done))
+    right = b.permute(shared + done + columns + rows)
+    right = right.reshape(_count(b, shared), _count(b, done), _count(b, columns))
+    order = shared + rows + done + columns
+    sizes = [a.size(d) for d in shared + rows] + [1] * len(done) + [b.size(d) for d in columns]
+    made = torch.bmm(left, right).view(sizes)
     return made.permute([order.index(d) for d in range(a.dim())])
+
+
+def _count(x, dims):
+    """How many elements ``x`` has over some of its dimensions."""
+    return math.prod(x.size(d) for d in dims)
 
 
 def tensordot(a, b, dims=2, out=None):

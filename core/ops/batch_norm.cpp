@@ -176,6 +176,7 @@ const auto native_batch_norm =
     "-> (Tensor, Tensor, Tensor)")
   .doc("Batch normalisation, with the statistics that its gradient needs.")
   .nondiff("result1").nondiff("result2")
+  .out({.dtype = OutDType::Exact, .text = "expected scalar type %W but found %G"})
   .forms(Function | Out)
   .infer([](Infer& r, const Tensor& input, const Tensor& weight, const Tensor& bias,
             const Tensor& running_mean, const Tensor& running_var, bool training, double, double) {

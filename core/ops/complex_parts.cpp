@@ -54,7 +54,7 @@ template <class T> void join_polar(const Tensor& out, const Tensor& a, const Ten
 
 }  // namespace
 
-const auto complex_op = define<Tensor(Tensor, Tensor)>(
+const Op<Tensor(Tensor, Tensor)> complex_op = define<Tensor(Tensor, Tensor)>(
     "complex(Tensor real, Tensor imag) -> Tensor")
   .doc(R"(
     Complex numbers from their real and imaginary parts.

@@ -6,6 +6,8 @@
 
 namespace rl::ops {
 
+extern const Op<Tensor(Tensor, Tensor)> complex_op;  // of real and imaginary parts
+
 constexpr uint32_t kAllForms = Function | Method | Inplace | Out;
 
 // A function of one tensor; integers become the default float unless told otherwise.

@@ -20,14 +20,14 @@ Tensor selection_backward(const Tensor& grad, int64_t dim, const Tensor& indices
 
 namespace {
 
-template <class T> bool same_value(T a, T b) {
+template <class T> bool same_value(T a, T b, bool nan) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-    return same_value(to_float(a), to_float(b));
+    return same_value(to_float(a), to_float(b), nan);
   } else {
-    return a == b || (a != a && b != b);
+    return a == b || (nan && a != a && b != b);
   }
 }
-void mark_equal(const Tensor& mask, const Tensor& self, const Tensor& extreme) {
+void mark_equal(const Tensor& mask, const Tensor& self, const Tensor& extreme, bool nan) {
   dispatch(self.dtype(), [&](auto* none) {
     using T = pointee<decltype(none)>;
     StridedLoop over(self.sizes());
@@ -39,7 +39,7 @@ void mark_equal(const Tensor& mask, const Tensor& self, const Tensor& extreme) {
       for (int64_t i = 0; i < n; ++i) {
         *reinterpret_cast<bool*>(p[0] + i * s[0]) =
             same_value(*reinterpret_cast<const T*>(p[1] + i * s[1]),
-                       *reinterpret_cast<const T*>(p[2] + i * s[2]));
+                       *reinterpret_cast<const T*>(p[2] + i * s[2]), nan);
       }
     });
   });
@@ -56,7 +56,7 @@ void share_out(const Tensor& shares, const Tensor& mask, const Tensor& count) {
       for (int64_t i = 0; i < n; ++i) {
         const bool equal = *reinterpret_cast<const bool*>(p[1] + i * s[1]);
         const double all = double(*reinterpret_cast<const int64_t*>(p[2] + i * s[2]));
-        *reinterpret_cast<T*>(p[0] + i * s[0]) = Scalar(equal ? 1 / all : 0.0).to<T>();
+        *reinterpret_cast<T*>(p[0] + i * s[0]) = Scalar(double(equal) / all).to<T>();
       }
     });
   });
@@ -65,23 +65,25 @@ void share_out(const Tensor& shares, const Tensor& mask, const Tensor& count) {
 }  // namespace
 
 // The gradient of an extreme is shared out evenly between the elements equal to it.
-const Op<Tensor(Tensor, Tensor, Ints)> equal_shares = define<Tensor(Tensor, Tensor, Ints)>(
-    "_equal_shares(Tensor self, Tensor extreme, int[] dim) -> Tensor")
-  .doc("One over how many elements along `dim` equal `extreme`, for those that do; 0 elsewhere.")
+const Op<Tensor(Tensor, Tensor, Ints, bool)> equal_shares =
+    define<Tensor(Tensor, Tensor, Ints, bool)>(
+    "_equal_shares(Tensor self, Tensor extreme, int[] dim, bool nan) -> Tensor")
+  .doc("One over how many elements along `dim` equal `extreme`, for those that do; 0 elsewhere. "
+       "NaN equals NaN only if `nan`: without, no element shares and all are 0 / 0.")
   .forms(Hidden)
-  .infer([](Infer& r, const Tensor& self, const Tensor&, Ints) { r.like(self); })
-  .kernel([](Tensor& result, const Tensor& self, const Tensor& extreme, Ints dim) {
+  .infer([](Infer& r, const Tensor& self, const Tensor&, Ints, bool) { r.like(self); })
+  .kernel([](Tensor& result, const Tensor& self, const Tensor& extreme, Ints dim, bool nan) {
     const uint64_t gone = reduced_mask(dim, self.dim());
     const Tensor mask = empty_strided(self.sizes(), result.strides(), DType::Bool);
     const Tensor count = empty(reduced_sizes(self.sizes(), gone, true), DType::Int64);
-    mark_equal(mask, self, keeping_dims(extreme, self.sizes(), gone));
+    mark_equal(mask, self, keeping_dims(extreme, self.sizes(), gone), nan);
     fold_into(count, mask, gone, Fold::CountNonzero);
     share_out(result, mask, count);
   });
 
 Tensor share_backward(const Tensor& grad, const Tensor& self, const Tensor& result, Ints dim,
-                      bool keepdim) {
-  const Tensor shares = equal_shares(detached(self), detached(result), dim);
+                      bool keepdim, bool nan) {
+  const Tensor shares = equal_shares(detached(self), detached(result), dim, nan);
   return spread(grad, self.sizes(), reduced_mask(dim, self.dim()), keepdim) * shares;
 }
 
@@ -271,7 +273,7 @@ const Op<Tensor(Tensor, Ints, bool)> amax = define<Tensor(Tensor, Ints, bool)>(
   })
   .grad("self", "grad, self, result, dim, keepdim",
         [](const Tensor& grad, const Tensor& self, const Tensor& result, Ints dim, bool keepdim) {
-    return share_backward(grad, self, result, dim, keepdim);
+    return share_backward(grad, self, result, dim, keepdim, false);
   });
 
 const Op<Tensor(Tensor, Ints, bool)> amin = define<Tensor(Tensor, Ints, bool)>(
@@ -294,7 +296,7 @@ const Op<Tensor(Tensor, Ints, bool)> amin = define<Tensor(Tensor, Ints, bool)>(
   })
   .grad("self", "grad, self, result, dim, keepdim",
         [](const Tensor& grad, const Tensor& self, const Tensor& result, Ints dim, bool keepdim) {
-    return share_backward(grad, self, result, dim, keepdim);
+    return share_backward(grad, self, result, dim, keepdim, false);
   });
 
 const auto aminmax = define<Pair(Tensor, MaybeInt, bool)>(
@@ -331,9 +333,9 @@ const auto aminmax = define<Pair(Tensor, MaybeInt, bool)>(
         [](const Tensor& low, const Tensor& high, const Tensor& self, const Tensor& min,
            const Tensor& max, MaybeInt dim, bool keepdim) {
     const Dims dims = dim ? Dims{*dim} : Dims{};
-    if (!low) return share_backward(high, self, max, dims, keepdim);
-    const Tensor first = share_backward(low, self, min, dims, keepdim);
-    return high ? first + share_backward(high, self, max, dims, keepdim) : first;
+    if (!low) return share_backward(high, self, max, dims, keepdim, false);
+    const Tensor first = share_backward(low, self, min, dims, keepdim, false);
+    return high ? first + share_backward(high, self, max, dims, keepdim, false) : first;
   });
 
 namespace {

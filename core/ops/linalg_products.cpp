@@ -57,7 +57,7 @@ const Op<Tensor(Tensor, Tensor, int64_t)> linalg_cross = define<Tensor(Tensor, T
     tensor([0., 0., 1.])
   )")
   .forms(Linalg | Out)
-  .exact_out()
+  .out({.dtype = OutDType::Exact, .inputs = true, .same = true})
   .infer([](Infer& r, const Tensor& self, const Tensor& other, int64_t dim) {
     check(self.dim() == other.dim(),
           "linalg.cross: inputs must have the same number of dimensions.");
@@ -93,7 +93,7 @@ const auto cross = define<Tensor(Tensor, Tensor, std::optional<int64_t>)>(
     "cross(Tensor self, Tensor other, int? dim=None) -> Tensor")
   .doc("`linalg.cross`, by default along the first dimension of size 3.")
   .forms(Function | Method | Out)
-  .exact_out()
+  .out({.dtype = OutDType::Exact, .inputs = true, .same = true})
   .composite([](const Tensor& self, const Tensor& other, std::optional<int64_t> dim) -> Tensor {
     if (dim) return linalg_cross(self, other, *dim);
     static bool said = false;

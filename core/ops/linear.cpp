@@ -2,6 +2,7 @@
 #include "kernels/gemm.h"
 #include "kernels/reduce.h"
 #include "ops/ops.h"
+#include "ops/view_edits.h"
 #include "tensor/iterator.h"
 
 namespace rl::ops {
@@ -142,6 +143,17 @@ const auto stacked_matmul = define<Tensor(Tensor, Tensor)>(
     return matmul(conj(mT(self)), grad);
   });
 
+// v (k) @ t (..., k, n). Where v needs a gradient, PyTorch folds t's transpose into one matrix.
+Tensor vector_times_stack(const Tensor& v, const Tensor& t) {
+  const int64_t b = t.dim(), k = t->sizes[b - 2];
+  Dims sizes(Ints(t->sizes, size_t(b) - 2));
+  sizes.push_back(t->sizes[b - 1]);
+  const bool folds = grad_enabled() && requires_grad(v) && v->sizes[0] == k;
+  const Tensor made = folds ? mv(reshape(mT(t), Dims{count_of(sizes), k}), v)
+                            : Tensor(stacked_matmul(unsqueeze(v, 0), t));
+  return unsafe_view(made, Ints(sizes));
+}
+
 // What the products that matmul consists of say of out='s dtype.
 void check_matmul_out(const Arg* args, const Tensor* targets) {
   const Tensor &self = args[0].as_tensor(), &other = args[1].as_tensor();
@@ -175,8 +187,8 @@ const Op<Tensor(Tensor, Tensor)> matmul = define<Tensor(Tensor, Tensor)>(
     if (a == 2 && b == 2) return mm(self, other);
     if (a == 1 && b == 1) return dot(self, other);
     if (a == 2 && b == 1) return mv(self, other);
-    if (a == 1 && b == 2) return squeeze_dim(mm(unsqueeze(self, 0), other), 0);
-    if (a == 1) return squeeze_dim(stacked_matmul(unsqueeze(self, 0), other), -2);
+    if (a == 1 && b == 2) return squeeze_dim_(mm(unsqueeze(self, 0), other), 0);
+    if (a == 1) return vector_times_stack(self, other);
     if (b > 1) return stacked_matmul(self, other);
     const Dims lead(Ints(self->sizes, size_t(a) - 1));
     return unsafe_view(mv(reshape(self, Dims{count_of(lead), self->sizes[a - 1]}), other), Ints(lead));
@@ -202,7 +214,7 @@ const auto inner = define<Tensor(Tensor, Tensor)>("inner(Tensor self, Tensor oth
     check(k == other->sizes[b - 1], "inner() the last dimension must match on both input tensors "
           "but got shapes ", self.sizes(), " and ", other.sizes());
     check(self.dtype() == other.dtype(), "both inputs should have same dtype");
-    if (a == 1 && b == 1) return dot(self, other);
+    if (a == 1 && b == 1) return view(dot(self, other), Ints());
     Dims sizes(Ints(self->sizes, size_t(a) - 1));
     for (int64_t d = 0; d + 1 < b; ++d) sizes.push_back(other->sizes[d]);
     const Tensor left = reshape(self, Dims{count_of({self->sizes, size_t(a) - 1}), k});

@@ -2,6 +2,7 @@
 #include "ops/dispatch.h"
 #include "ops/ops.h"
 #include "ops/places.h"
+#include "ops/refusals.h"
 
 namespace rl::ops {
 namespace {
@@ -27,7 +28,7 @@ template <class F> void each_masked(const Tensor& result, const Tensor& mask, F&
 }
 
 void fill_masked(const Tensor& result, const Tensor& mask, const Tensor& value) {
-  refuse_internal_overlap(result);
+  warn_of_overlap("masked_fill_", "mask", result);
   dispatch_stored(result.dtype(), [&](auto* p) {
     using T = pointee<decltype(p)>;
     const T v = *value.ptr<T>();

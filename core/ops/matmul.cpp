@@ -1,7 +1,9 @@
 // Products of matrices and vectors: mm, bmm, matmul, their sums with a tensor, and linear.
 #include "kernels/gemm.h"
 #include "ops/ops.h"
+#include "ops/out_rule.h"
 #include "ops/promotion.h"
+#include "tensor/iterator.h"
 
 namespace rl::ops {
 namespace {
@@ -174,9 +176,14 @@ const Op<Tensor(Tensor, Tensor)> mm = define<Tensor(Tensor, Tensor)>(
     >>> torch.mm(torch.tensor([[1., 2.]]), torch.tensor([[3.], [4.]]))
     tensor([[11.]])
   )")
+  .out({.dtype = OutDType::Exact, .internal = true, .check = [](const Arg* args, const Tensor* t) {
+    const Tensor &a = args[0].as_tensor(), &b = args[1].as_tensor();
+    const bool fits = a.dim() == 2 && b.dim() == 2 &&
+                      t->sizes() == Ints(Dims{a->sizes[0], b->sizes[1]});
+    if (fits && a->sizes[1] != 0) refuse_internal_overlap(*t);  // zeros go anywhere
+  }})
   .forms(Function | Method | Out)
   .autocast(Autocast::Lower)
-  .exact_out()
   .infer([](Infer& r, const Tensor& self, const Tensor& mat2) {
     check(self.dim() == 2, "self must be a matrix");
     check(mat2.dim() == 2, "mat2 must be a matrix");
@@ -431,7 +438,11 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> baddbmm =
     >>> torch.baddbmm(torch.ones(1), torch.ones(2, 1, 3), torch.ones(2, 3, 1)).flatten()
     tensor([4., 4.])
   )")
-  .out({.dtype = OutDType::Exact, .inputs = true, .structured = true, .inplace_internal = true})
+  .out({.dtype = OutDType::Exact, .structured = true, .inplace_internal = true,
+        .check = [](const Arg* args, const Tensor* targets) {
+    const bool read = !args[3].scalar().equal(0);  // a beta of 0 leaves self unread
+    for (int i = read ? 0 : 1; i < 3; ++i) refuse_shared(*targets, args[i].as_tensor(), false);
+  }})
   .forms(Function | Method | Inplace | Out)
   .autocast(Autocast::Lower)
   .infer([](Infer& r, const Tensor& self, const Tensor& batch1, const Tensor& batch2,
@@ -575,7 +586,13 @@ const auto addr = define<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)>(
     p.add(self);
     p.add(vec1);
     p.add(vec2);
-    r.result({sizes, 2}, p.dtype(), self.device());
+    // As an element-by-element op of self, a column and a row, whose order of dimensions it keeps.
+    const Ints whole(sizes, 2);
+    const Dims strides[] = {broadcast_strides(self.sizes(), self.strides(), whole),
+                            Dims{vec1.strides()[0], 0}, Dims{0, vec2.strides()[0]}};
+    const bool columns = order_of_dims(whole, Span<Dims>(strides, 3))[0] == 0;
+    r.result(whole, columns ? Dims{1, sizes[0]} : Dims{std::max<int64_t>(sizes[1], 1), 1},
+             p.dtype(), self.device());
   })
   .kernel([](Tensor& result, const Tensor& self, const Tensor& vec1, const Tensor& vec2,
              const Scalar& beta, const Scalar& alpha) {

@@ -160,6 +160,18 @@ Tensor power(const Tensor& A, int64_t n) {
 
 }  // namespace
 
+namespace {
+
+// Powers 0 and 1 are copies, which cast; the others are products, which do not.
+void check_power_out(const Arg* args, const Tensor* targets) {
+  const DType made = args[0].as_tensor().dtype(), given = targets->dtype();
+  const int64_t n = args[1].scalar().to_int();
+  check(made == given || n == 0 || n == 1 || !can_cast(made, given), "Expected out tensor to have "
+        "dtype ", c_name_of(made), ", but got ", c_name_of(given), " instead");
+}
+
+}  // namespace
+
 const auto linalg_matrix_power = define<Tensor(Tensor, int64_t)>(
     "linalg_matrix_power(Tensor self, int n) -> Tensor")
   .doc(R"(
@@ -169,12 +181,14 @@ const auto linalg_matrix_power = define<Tensor(Tensor, int64_t)>(
     tensor([[1., 3.],
             [0., 1.]])
   )")
+  .out({.check = check_power_out})
   .forms(Linalg | Out)
   .composite([](const Tensor& A, int64_t n) { return power(A, n); });
 
 const auto matrix_power = define<Tensor(Tensor, int64_t)>(
     "matrix_power(Tensor self, int n) -> Tensor")
   .doc("The same as `linalg.matrix_power`.")
+  .out({.check = check_power_out})
   .forms(Function | Method | Out)
   .composite([](const Tensor& A, int64_t n) { return power(A, n); });
 

@@ -338,7 +338,7 @@ const auto frobenius_norm = define<Tensor(Tensor, Ints, bool)>(
     check(dim.size() <= 2, "Expected at most 2 dimensions, but got ", int64_t(dim.size()),
           " dimensions instead.");
     check_normed(self);
-    return Tensor(vector_norm(self, 2, dim, keepdim));
+    return Tensor(norm_over(self, Scalar(2), dim, keepdim));
   });
 
 const auto dist = define<Tensor(Tensor, Tensor, Scalar)>(

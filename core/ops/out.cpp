@@ -225,7 +225,7 @@ void copied_out(const Record& r, const Arg* args, const Tensor* targets) {
     m.strided = r.kind == Kind::Produce || (r.kind == Kind::Kernel && (r.forms & NN));
     m.dtype = made.dtype();
     m.device = made.device();
-    const bool columns = takes_columns(r, targets[i], made);
+    const bool columns = takes_columns(r, i, targets[i], made);
     fit_target(r, targets[i], m);
     if (columns) targets[i]->set_layout(made.sizes(), made.strides());
     if (!r.out.internal) refuse_internal_overlap(targets[i]);

@@ -58,12 +58,12 @@ std::string out_refusal(const Record& r, DType made, DType given) {
   return {};
 }
 
-bool takes_columns(const Record& r, const Tensor& out, const Tensor& made) {
+bool takes_columns(const Record& r, int place, const Tensor& out, const Tensor& made) {
   const bool when_empty = r.base == "cholesky_inverse" || r.base == "ormqr" || r.base == "geqrf" ||
                           r.base == "orgqr" || r.base == "linalg_householder_product" ||
                           r.base == "linalg_eig" || r.base == "linalg_lstsq";
   const bool structured = (r.forms & Linalg) || r.base == "triangular_solve" ||
-                          r.base == "lu_solve" || r.base == "svd";
+                          r.base == "lu_solve" || (r.base == "svd" && place == 0);
   const bool takes = when_empty ? out.numel() == 0
                                 : structured && out.sizes() != made.sizes();
   const size_t n = size_t(made.dim());

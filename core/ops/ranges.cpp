@@ -72,7 +72,12 @@ const auto linspace = define<Tensor(Scalar, Scalar, int64_t, MaybeDType, MaybeDe
     >>> torch.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
   )")
-  .out({.quiet = true})
+  .out({.quiet = true, .check = [](const Arg* args, const Tensor* targets) {
+    const DType t = targets->dtype();
+    const bool complex = args[0].scalar().is_complex() || args[1].scalar().is_complex();
+    check(!complex || is_complex(t) || !args[3].is_none(), "value cannot be converted to type ",
+          t == DType::Int64 ? "int64_t" : c_name_of(t), " without overflow");
+  }})
   .forms(Function | Out)
   .infer([](Infer& r, const Scalar& start, const Scalar& end, int64_t steps, MaybeDType dtype, MaybeDevice device) {
     infer_steps(r, "linspace", start, end, steps, dtype, device);

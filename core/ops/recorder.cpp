@@ -211,7 +211,10 @@ void Recorder::memory(Storage* s, int64_t bytes) {
   if (full_) return;
   Open& open = here();
   const int64_t at = open.events.empty() ? -1 : open.events.back().event;
-  if (at >= 0) (bytes > 0 ? events[size_t(at)].allocated : events[size_t(at)].released) += bytes;
+  if (at >= 0) {
+    if (bytes > 0) events[size_t(at)].allocated += bytes;
+    else events[size_t(at)].released -= bytes;
+  }
   memory_events.push_back({ticks(), at, reinterpret_cast<uint64_t>(s), current_origin, bytes});
 }
 

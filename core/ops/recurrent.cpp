@@ -7,6 +7,7 @@
 #include "ops/attention.h"
 #include "ops/dense.h"
 #include "ops/gates_gradients.h"
+#include "ops/view_edits.h"
 
 namespace rl::ops {
 namespace {
@@ -295,7 +296,7 @@ Three run_input(Cell kind, const Tensor& input, const Tensor& h0, const Tensor& 
                 TensorList params, const Options& o, bool batch_first) {
   const Tensor x = batch_first ? Tensor(transpose(input, 0, 1)) : input;
   Three made = run_stack(kind, x, h0, c0, params, o, {});
-  if (batch_first) std::get<0>(made) = transpose(std::get<0>(made), 0, 1);
+  if (batch_first) transpose_(std::get<0>(made), 0, 1);
   return made;
 }
 

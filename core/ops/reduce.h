@@ -95,9 +95,10 @@ void moments(const Tensor& mean, const Tensor& deviation, const Tensor& self, ui
 // extrema.cpp: the gradient of picking one element by its index along a dimension.
 Tensor selection_backward(const Tensor& grad, int64_t dim, const Tensor& indices, Ints sizes,
                           bool keepdim);
-// The gradient of an extreme or median, shared out evenly between the elements equal to it.
+// The gradient of an extreme or median, shared out evenly between the elements equal to it; unless
+// `nan`, NaN equals none, and gradients there become NaN.
 Tensor share_backward(const Tensor& grad, const Tensor& self, const Tensor& result, Ints dim,
-                      bool keepdim);
+                      bool keepdim, bool nan = true);
 // scan.cpp: the product of all others along a dimension, right where some are zero.
 Tensor products_of_others(const Tensor& self, int64_t dim);
 

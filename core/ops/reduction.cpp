@@ -3,12 +3,15 @@
 
 #include "ops/promotion.h"
 #include "ops/reduce.h"
+#include "ops/refusals.h"
 
 namespace rl::ops {
 namespace {
 
 DType sum_dtype(const Tensor& self, MaybeDType dtype) {
-  return dtype ? *dtype : category(self.dtype()) < 2 ? DType::Int64 : self.dtype();
+  if (!dtype) return category(self.dtype()) < 2 ? DType::Int64 : self.dtype();
+  refuse_whole_history(self, *dtype);
+  return *dtype;
 }
 
 // The input in a dtype whose accumulators become those of `to` by a plain cast.
@@ -244,8 +247,9 @@ const Op<Tensor(Tensor, MaybeDType)> prod = define<Tensor(Tensor, MaybeDType)>(
   .grad("self", "grad, self, result",
         [](const Tensor& grad, const Tensor& self, const Tensor& result) {
     if (self.dim() == 0) return grad;
-    if (lacks_zeros(detached(self))) return grad * rl::conj(result / self);
-    const Tensor others = products_of_others(reshape(self, Ints{-1}), 0);
+    const Tensor x = to_dtype(self, grad.dtype());
+    if (lacks_zeros(detached(x))) return grad * rl::conj(result / x);
+    const Tensor others = products_of_others(reshape(x, Ints{-1}), 0);
     return grad * rl::conj(reshape(others, self.sizes()));
   });
 
@@ -268,10 +272,11 @@ const auto prod_dim = define<Tensor(Tensor, int64_t, bool, MaybeDType)>(
     if (self.dim() == 0) return grad;
     const uint64_t mask = reduced_mask(dim, self.dim());
     const Tensor whole = spread(grad, self.sizes(), mask, keepdim);
-    if (lacks_zeros(detached(self))) {
-      return whole * rl::conj(spread(result, self.sizes(), mask, keepdim) / self);
+    const Tensor x = to_dtype(self, grad.dtype());
+    if (lacks_zeros(detached(x))) {
+      return whole * rl::conj(spread(result, self.sizes(), mask, keepdim) / x);
     }
-    return whole * rl::conj(products_of_others(self, wrap_dim(dim, self.dim())));
+    return whole * rl::conj(products_of_others(x, wrap_dim(dim, self.dim())));
   });
 
 namespace {

@@ -17,4 +17,18 @@ inline void refuse_complex_gradient(const char* op, const Tensor& t) {
         "automatic differentiation for outputs with complex dtype.");
 }
 
+// A fill may still go to a tensor whose elements share memory: all of them get the one value.
+inline void warn_of_overlap(const char* op, const char* index, const Tensor& t) {
+  if (internal_overlap(t) != Overlap::Yes) return;
+  warn(text("Use of ", op, " on expanded tensors is deprecated. Please clone() the tensor before "
+            "performing this operation. This also applies to advanced indexing e.g. tensor[", index,
+            "] = scalar"));
+}
+
+// What is made of a differentiable tensor must have a history, and whole numbers cannot.
+inline void refuse_whole_history(const Tensor& self, DType made) {
+  check(is_differentiable(made) || !is_differentiable(self.dtype()) || !grad_enabled() ||
+            !requires_grad(self), "Autograd not support dtype: ", type_name_of(made));
+}
+
 }  // namespace rl::ops

@@ -1,6 +1,7 @@
 // Running sums, products, extremes and log-sums; differences and integrals along a dimension.
 #include "kernels/scan.h"
 
+#include "ops/out_rule.h"
 #include "ops/reduce.h"
 #include "ops/refusals.h"
 
@@ -31,7 +32,9 @@ void scan_into(const Tensor& out, const Tensor& self, int64_t dim, Loop loop) {
   loop(scan_of(in, dim), in.data(), out.data());
 }
 DType scan_dtype(const Tensor& self, MaybeDType dtype) {
-  return dtype ? *dtype : category(self.dtype()) < 2 ? DType::Int64 : self.dtype();
+  if (!dtype) return category(self.dtype()) < 2 ? DType::Int64 : self.dtype();
+  refuse_whole_history(self, *dtype);
+  return *dtype;
 }
 void infer_scan(Infer& r, const Tensor& self, int64_t dim, DType dtype) {
   wrap_dim(dim, self.dim());
@@ -311,6 +314,13 @@ const auto diff = define<Tensor(Tensor, int64_t, int64_t, Tensor, Tensor)>(
     >>> torch.diff(torch.tensor([1, 4, 9]))
     tensor([3, 5])
   )")
+  .out({.check = [](const Arg* args, const Tensor* targets) {
+    if (args[1].scalar().to_int() != 0) return;  // a copy, with rules of its own
+    const Tensor& self = args[0].as_tensor();
+    check(targets->dtype() == self.dtype(), "expected scalar_type ", type_name_of(self.dtype()),
+          " but found ", type_name_of(targets->dtype()));
+    refuse_shared(*targets, self, false);
+  }})
   .forms(Function | Method | Out)
   .composite([](const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend,
                 const Tensor& append) {

@@ -2,6 +2,7 @@
 #include "ops/scatter.h"
 
 #include "ops/ops.h"
+#include "ops/refusals.h"
 
 namespace rl::ops {
 
@@ -387,7 +388,7 @@ void check_fill(Infer& r, const Tensor& self, int64_t dim, const Tensor& index) 
 }
 
 void fill_slices(const Tensor& result, int64_t dim, const Tensor& given, const Tensor& value) {
-  refuse_internal_overlap(result);
+  warn_of_overlap("index_fill_", "mask", result);
   const int64_t d = wrap_dim(dim, result.dim()), size = extent(result, d);
   if (const auto bad = outside(given, -size, size)) {
     fail(ErrorKind::Index, "index ", *bad, " is out of bounds for dimension ", d, " with size ", size);

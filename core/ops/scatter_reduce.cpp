@@ -180,7 +180,7 @@ const auto scatter_reduce =
   )")
   .node("ScatterReduceBackward0")
   .forms(Function | Method | Inplace | Out)
-  .exact_out()
+  .out({.dtype = OutDType::Exact, .inputs = true})
   .edits()
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
             std::string_view reduce, bool) {
@@ -225,7 +225,7 @@ const auto index_reduce =
     tensor([6., 4.])
   )")
   .forms(Function | Method | Inplace | Out)
-  .exact_out()
+  .out({.dtype = OutDType::Exact, .inputs = true})
   .edits()
   .infer([](Infer& r, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
             std::string_view reduce, bool include_self) {

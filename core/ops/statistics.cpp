@@ -4,6 +4,7 @@
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
+#include "ops/view_edits.h"
 
 namespace rl::ops {
 namespace {
@@ -323,8 +324,8 @@ const auto corrcoef = define<Tensor(Tensor)>("corrcoef(Tensor self) -> Tensor")
     const Tensor spreads = sqrt(real(as_strided(dense, Ints{n}, Ints{n + 1}, dense.offset())));
     const Tensor r = dense / unsqueeze(spreads, 1) / unsqueeze(spreads, 0);
     if (!r.is_complex()) return Tensor(clamp(r, Scalar(-1), Scalar(1)));
-    const Tensor parts = clamp(view_as_real(r), Scalar(-1), Scalar(1));
-    return Tensor(view_as_complex(parts));
+    return Tensor(complex_op(clamp(real(r), Scalar(-1), Scalar(1)),
+                             clamp(imag(r), Scalar(-1), Scalar(1))));
   });
 
 namespace {
@@ -333,6 +334,7 @@ using Text = std::string_view;
 
 // The ranks rounded: down, up, or to the nearest (half to even).
 Tensor rounded(const Tensor& ranks, Text how) {
+  if (ranks.is_meta()) return empty(ranks.sizes(), DType::Int64, ranks.device());
   const Tensor wide = empty(ranks.sizes(), DType::Double), r = empty(ranks.sizes(), DType::Int64);
   copy_data(wide, ranks);
   for (int64_t i = 0; i < r.numel(); ++i) {
@@ -380,16 +382,16 @@ Tensor quantile_of(const Tensor& self, const Tensor& q, MaybeInt dim, bool keepd
   };
   Tensor r;
   if (how == "linear" || how == "midpoint") {
-    const Tensor weight = how == "midpoint" ? full(sizes, 0.5, ranks.dtype())
+    const Tensor weight = how == "midpoint" ? full(sizes, 0.5, ranks.dtype(), ranks.device())
                                             : ranks - rounded(detached(ranks), "lower");
     r = lerp(at("lower"), at("higher"), weight);
   } else {
     r = at(how);
   }
-  if (q.dim() == 0) r = squeeze_dim(r, -1);
-  else r = squeeze_dim(transpose(unsqueeze(r, 0), 0, -1), -1);
+  if (q.dim() != 0) transpose_(unsqueeze_(r, 0), 0, -1);
+  squeeze_dim_(r, -1);
   const int64_t lead = q.dim();
-  if (!keepdim) return squeeze_dim(r, d + lead);
+  if (!keepdim) return squeeze_dim_(r, d + lead);
   if (!whole) return r;
   Dims full_sizes;
   if (lead) full_sizes.push_back(q.numel());
@@ -397,6 +399,7 @@ Tensor quantile_of(const Tensor& self, const Tensor& q, MaybeInt dim, bool keepd
   return view_or_reshape(r, full_sizes);
 }
 void check_fractions(const Tensor& q) {
+  if (q.is_meta()) return;
   const Tensor wide = empty(q.sizes(), DType::Double);
   copy_data(wide, q);
   for (int64_t i = 0; i < wide.numel(); ++i) {
@@ -406,7 +409,7 @@ void check_fractions(const Tensor& q) {
 }
 Tensor fraction_like(double q, const Tensor& self) {
   check(q >= 0 && q <= 1, "quantile() q must be in the range [0, 1] but got ", q);
-  return scalar_tensor(q, self.dtype());
+  return full({}, Scalar(q), self.dtype(), self.device());
 }
 
 }  // namespace

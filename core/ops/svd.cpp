@@ -155,7 +155,14 @@ const auto svd_plain = define<Three(Tensor, bool, bool)>(
     "svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)")
   .doc("`linalg.svd` with V in place of its adjoint; with `some` the reduced form.")
   .forms(Function | Method | Out)
-  .exact_out()
+  .out({.dtype = OutDType::Exact, .check = [](const Arg* args, const Tensor* targets) {
+    if (args[2].integer) return;
+    const DType wanted = args[0].as_tensor().dtype();
+    for (int i : {0, 2}) {
+      check(targets[i].dtype() == wanted, "torch.svd: Expected out tensor to have dtype ",
+            type_name_of(wanted), " but got ", type_name_of(targets[i].dtype()), " instead");
+    }
+  }})
   .composite([](const Tensor& self, bool some, bool vectors) -> Three {
     check(self.dim() >= 2, "linalg.svd: input should have at least 2 dimensions, but has ",
           self.dim(), " dimensions instead");

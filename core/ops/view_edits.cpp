@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/ops.h"
+#include "ops/view_edits.h"
 
 namespace rl::ops {
 namespace {
@@ -39,7 +40,8 @@ template <class F> Tensor see_as(const Tensor& self, F view) {
 
 }  // namespace
 
-const auto transpose_ = define<Tensor(Tensor, int64_t, int64_t)>(
+const Op<Tensor(Tensor, int64_t, int64_t)> transpose_ =
+    define<Tensor(Tensor, int64_t, int64_t)>(
     "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)")
   .doc("Swaps two dimensions of this tensor.")
   .alias("swapdims_")
@@ -76,7 +78,7 @@ const auto t_ = define<Tensor(Tensor)>("t_(Tensor(a!) self) -> Tensor(a!)")
   })
   .grad("self", "grad", [](const Tensor& grad) { return t(grad); });
 
-const auto unsqueeze_ = define<Tensor(Tensor, int64_t)>(
+const Op<Tensor(Tensor, int64_t)> unsqueeze_ = define<Tensor(Tensor, int64_t)>(
     "unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)")
   .doc("Puts a dimension of size one into this tensor.")
   .node("UnsqueezeBackward1")
@@ -101,7 +103,7 @@ const auto squeeze_ = define<Tensor(Tensor)>("squeeze_(Tensor(a!) self) -> Tenso
     return reshape(grad, sizes);
   });
 
-const auto squeeze_dim_ = define<Tensor(Tensor, int64_t)>(
+const Op<Tensor(Tensor, int64_t)> squeeze_dim_ = define<Tensor(Tensor, int64_t)>(
     "squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)")
   .node("SqueezeBackward4")
   .forms(Method)

@@ -227,7 +227,7 @@ class _Builder:
         event.kind = raw.kind
         event.failed = raw.failed
         event.sequence_nr = raw.sequence
-        event.cpu_memory_usage = raw.allocated + raw.released
+        event.cpu_memory_usage = raw.allocated - raw.released
         event.place = self.recording.place(raw.origin)
         if outer is not None:
             outer.append_cpu_child(event)
