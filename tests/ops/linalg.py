@@ -36,6 +36,10 @@ row(
         fail(B),
     ],
     alias=["linalg.matmul", "Tensor.__matmul__"],
+    apart={
+        "out */2/*": "resizes an out= of the right shape to a row and back, and warns of it",
+        "out */[58]/strided": "refuses an out= of the right shape whose rows do not fold",
+    },
 )
 row(
     "mm",
@@ -185,6 +189,10 @@ row(
         fail(t(2, 3), t(4, 3), t(5)),
         fail(t(2, 3), t(4, 3, dtype="float64"), only=("float32",)),
     ],
+    apart={
+        "out */2/*": "as matmul: resizes an out= of the right shape, and warns of it",
+        "out */[36]/strided": "as matmul: refuses an out= whose rows do not fold",
+    },
 )
 row(
     "nn.functional.bilinear",

@@ -20,6 +20,8 @@ STORED = re.compile(r"^torch\.|^rushlight\.")
 def flat_values(tensor) -> list:
     """All elements in row-major order; a complex element gives two numbers."""
     found = tensor.detach().resolve_conj().resolve_neg() if tensor.is_complex() else tensor.detach()
+    if getattr(found, "_is_zerotensor", bool)():  # PyTorch's zeros without memory
+        found = found.clone()
     found = [found.tolist()]
     for _ in range(tensor.dim()):
         found = [x for part in found for x in part]

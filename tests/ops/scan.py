@@ -12,6 +12,7 @@ row(
     "cumprod",
     [*CALLS, call(B, 1, dtype=const("float64")), call(t(values=[2, 0, 3, 0, 1]), 0)],
     FAILS,
+    apart={"gradients complex128/6": "divides by complex numbers of which it took the real part"},
 )
 row(
     "cummax",
