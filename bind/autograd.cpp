@@ -171,7 +171,7 @@ PyObject* node_repr(PyObject* o) {
 }
 PyObject* node_name(PyObject* o, PyObject*) {
   return guarded([&] {
-    // Classes other than an op's (AddBackward0) or a function's (MyBackward) are C++: CopyBackwards.
+    // Classes other than an op's (AddBackward0) or a function's (MyBackward) are C++.
     std::string s = self_of(o)->name();
     const size_t at = s.find("Backward");
     if (at == std::string::npos || s.substr(at) == "Backwards") s = "torch::autograd::" + s;

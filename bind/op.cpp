@@ -210,7 +210,8 @@ PyObject* read_and_run(const OpName& op, const Call& call) {
     if (filled && !(r->forms & Out)) continue;
     if (read_call(*r, call, args, room, nullptr)) return run_record(op, *r, args, call);
   }
-  if (const Record* r = read_deprecated(op, call, args, room)) return run_record(op, *r, args, call);
+  const Record* r = read_deprecated(op, call, args, room);
+  if (r) return run_record(op, *r, args, call);
   refuse_call(op, call);
 }
 

@@ -1,4 +1,4 @@
-// What a Python name takes beside its records' signatures, and what is said of a call that fits none.
+// What a Python name takes beside its records' signatures; what is said of a call that fits none.
 #pragma once
 #include "bind/op.h"
 
