@@ -11,11 +11,13 @@ namespace {
 
 std::string find_library() {
   WithLock lock;
-  Owned module(PyImport_ImportModule("rushlight._blas"));
-  Owned path(module ? PyObject_CallMethod(module.get(), "library_path", nullptr) : nullptr);
-  const char* text = path && path.get() != Py_None ? PyUnicode_AsUTF8(path.get()) : "";
-  PyErr_Clear();
-  return text ? text : "";
+  // What stops it this time, such as Ctrl-C, is raised, and the next call looks again.
+  Owned module(need(PyImport_ImportModule("rushlight._blas")));
+  Owned path(need(PyObject_CallMethod(module.get(), "library_path", nullptr)));
+  if (path.get() == Py_None) return "";
+  const char* text = PyUnicode_AsUTF8(path.get());
+  need(text != nullptr);
+  return text;
 }
 
 }  // namespace

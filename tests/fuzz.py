@@ -312,6 +312,16 @@ def outside(t, data: bytes) -> bytes:
     )
 
 
+def without_data(value, draw):
+    """The same argument on the meta device."""
+    if isinstance(value, (list, tuple)):
+        return [without_data(v, draw) for v in value]
+    if not isinstance(value, torch.Tensor):
+        return value
+    made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    return draw.keep(made)
+
+
 class Trial:
     """One call by its number: makes the arguments, calls, and looks at what changed."""
 
@@ -320,6 +330,10 @@ class Trial:
         torch.manual_seed(0)
         self.entry, self.draw = entry, Draw(self.rng)
         self.args = arguments(entry, self.draw)
+        self.meta = random.Random(f"{seed}/{entry['name']}/{k}/meta").random() < 0.08
+        if self.meta:
+            self.draw.tensors = []
+            self.args = [without_data(a, self.draw) for a in self.args]
         forms = [f for f in entry["forms"] if f in ("inplace", "out")]
         self.form = self.rng.choice(["boxed", "boxed", *forms])
         self.out = None
@@ -348,6 +362,7 @@ class Trial:
         if self.form == "out" and found is not None:
             n = e["signature"].split("->")[1].count("Tensor")
             outs = [self.draw.tensor() for _ in range(n)]
+            outs = [without_data(t, self.draw) for t in outs] if self.meta else outs
             words["out"] = self.out = outs[0] if n == 1 else tuple(outs)
         return found, plain, words
 
@@ -407,9 +422,11 @@ class Trial:
     def differentiate(self, made):
         outs = made if isinstance(made, (list, tuple)) else [made]
         outs = [
-            o for o in outs if isinstance(o, torch.Tensor) and o.requires_grad and not o.is_meta
+            o
+            for o in outs
+            if isinstance(o, torch.Tensor) and o.requires_grad and o.is_meta == self.meta
         ]
-        ins = [t for t in self.draw.tensors if t.requires_grad and not t.is_meta]
+        ins = [t for t in self.draw.tensors if t.requires_grad and t.is_meta == self.meta]
         if not self.gradients or not outs or not ins:
             return
         try:

@@ -118,3 +118,140 @@ def test_the_interpreter_ends_while_threads_compute():
         [sys.executable, "-P", "-c", AT_EXIT], capture_output=True, text=True, timeout=60
     )
     assert (ran.returncode, ran.stdout) == (0, "left\n"), ran.stderr[-400:]
+
+
+def boxed(name, *args):
+    return torch._C._boxed_call(name, *args)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: boxed("_linear_unsafe_view", x, x[0], None),
+        lambda x: boxed("_linear_backward", x[:1], x, torch.ones(9, 9), 7),
+        lambda x: boxed("_pool_gather", x, torch.full((4, 3), 90), 2),
+        lambda x: boxed("_max_pool_backward", x, torch.full((4, 3), -9), [4, 3], 2, False),
+        lambda x: boxed("_adaptive_avg_pool_backward", x, [9, 9], 7, False),
+        lambda x: boxed("_lstm_gates", x[:, :2], x),
+        lambda x: boxed("_gru_gates", x, x, torch.ones(4, 300)),
+        lambda x: boxed("_attention", x, x, x, None, False, 1.0),
+        lambda x: boxed("_layer_norm_backward", x, x, [3], x[:1, 0], x[:, 0], None, None, 1),
+        lambda x: boxed("_convolution_backward", x, x, x, [0], [0], [0], False, [0], 0, 7),
+        lambda x: boxed("_cross_entropy_backward", x, x, torch.full((4,), 7), None, 0, -100, x[0]),
+        lambda x: boxed("unfold_backward", x, [2], 0, 90, -1),
+        lambda x: boxed("diagonal_backward", x, [2, 2], 0, 0, 1),
+        lambda x: boxed("select_backward", x, [4, 3], 0, 90),
+        lambda x: F.embedding_bag(torch.tensor([1, 2, 0, 1]), x, torch.tensor([0, 100, 3])),
+        lambda x: F.embedding_bag(torch.tensor([1, 2, 0, 1]), x, torch.tensor([0, -100, 3])),
+        lambda x: F.layer_norm(x.half(), (3,), torch.ones(3), torch.ones(3).half()),
+        lambda x: F.avg_pool1d(x, 2**63 - 1, 3),
+        lambda x: F.max_pool1d(x, 2**62, 2**62, 0, 2**62),
+        lambda x: torch.unbind(torch.empty(0, 2**40), -1),
+        lambda x: torch.tril_indices(2**62, 2**62),
+    ],
+)
+def test_hidden_ops_and_huge_numbers_are_checked_as_well(call):
+    with pytest.raises((RuntimeError, IndexError, ValueError)):
+        call(torch.ones(4, 3))
+
+
+def test_what_is_empty_takes_no_time():
+    assert torch.triu_indices(2**62, 1).tolist() == [[0], [0]]
+    for shape in ((2**40, 0), (2**40, 3, 0), (4, 0)):
+        x, n = torch.empty(shape, requires_grad=True), shape[1]
+        y, *_ = torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)
+        y.sum().backward()
+        y, *_ = torch.native_batch_norm(
+            x, None, None, torch.zeros(n), torch.ones(n), False, 0.1, 0.1
+        )
+        y.sum().backward()
+        assert x.grad.shape == shape
+    x = torch.empty(0, 4, 3, requires_grad=True)
+    w = torch.ones(4, requires_grad=True)
+    F.group_norm(x, 2, w, w).sum().backward()
+    assert w.grad.tolist() == [0, 0, 0, 0]
+    a, b = (torch.ones(3, requires_grad=True) for _ in range(2))
+    assert torch.autograd.grad(torch.dist(a, b, 0), (a, b), allow_unused=True) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        lambda x: F.layer_norm(x, (4,), meta(4), meta(4)),
+        lambda x: F.rms_norm(x, (4,)),
+        lambda x: F.group_norm(x, 3),
+        lambda x: F.batch_norm(x, None, None, training=True),
+        lambda x: F.linear(x, meta(5, 4).requires_grad_(), meta(5)),
+        lambda x: F.conv1d(x, meta(5, 3, 2).requires_grad_(), meta(5)),
+        lambda x: F.grid_sample(x[None], meta(1, 2, 2, 2), align_corners=False),
+        lambda x: torch.linalg.det(x[:, :, :3]),
+        lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None]),
+        lambda x: F.max_pool1d(x, 2),
+        lambda x: torch.cumprod(x, 1),
+        lambda x: x.amax(1),
+    ],
+)
+def test_backward_without_data(layer):
+    x = meta(2, 3, 4).requires_grad_()
+    layer(x).sum().backward()
+    assert (x.grad.shape, x.grad.device.type) == (x.shape, "meta")
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8, torch.int8])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x, y: x.remainder_(y),
+        lambda x, y: x.fmod_(y),
+        lambda x, y: x.floor_divide_(y),
+        lambda x, y: x.div_(y, rounding_mode="trunc"),
+        lambda x, y: torch.remainder(x, y, out=x),
+        lambda x, y: torch.floor_divide(x + 1, y, out=x),
+        lambda x, y: x.t().remainder_(y.t()),
+        lambda x, y: x.remainder_(0),
+        lambda x, y: x.floor_divide_(y[1, 2]),
+    ],
+)
+def test_division_by_zero_changes_nothing(dtype, change):
+    x = torch.arange(1, 7, dtype=dtype).reshape(2, 3)
+    y = torch.tensor([[1, 2, 3], [4, 5, 0]], dtype=dtype)
+    before = x.clone()
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        change(x, y)
+    assert x.tolist() == before.tolist()
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_running_statistics_stay_where_a_result_does_not_fit(place):
+    mean, var = torch.zeros(3), torch.ones(3)
+    out = [torch.empty(4, 3), torch.empty(3), torch.empty(3)]
+    out[place] = out[place].long()
+    with pytest.raises(RuntimeError, match="expected scalar type Float but found Long"):
+        torch.native_batch_norm(
+            torch.rand(4, 3), None, None, mean, var, True, 0.1, 0.1, out=tuple(out)
+        )
+    assert (mean.tolist(), var.tolist()) == ([0, 0, 0], [1, 1, 1])
+
+
+STOPPED = """
+import rushlight as torch
+import rushlight._blas as blas
+
+find = blas.library_path
+def stopped():
+    blas.library_path = find
+    raise KeyboardInterrupt
+blas.library_path = stopped
+x = torch.eye(3) + 1
+for work in (torch.linalg.svd, torch.linalg.inv):
+    try:
+        work(x)
+    except KeyboardInterrupt:
+        print("stopped")
+print(torch.linalg.svdvals(x).numel())
+"""
+
+
+def test_ctrl_c_in_the_first_call_of_linear_algebra_is_forgotten():
+    ran = subprocess.run([sys.executable, "-P", "-c", STOPPED], capture_output=True, text=True)
+    assert ran.stdout == "stopped\n3\n", ran.stderr[-400:]

@@ -24,6 +24,7 @@ struct Shape {
 
 // Runs f(first, last) over ranges of channels, whole column blocks where area is 1.
 template <class F> void over_channels(const Shape& s, F&& f) {
+  if (s.channels == 0) return;
   const int64_t width = s.area == 1 ? std::min(kColumnBlock, s.channels) : 1;
   const int64_t pieces = (s.channels + width - 1) / width;
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, s.count() * width));

@@ -27,7 +27,8 @@ int64_t shares_of(int64_t rows, int64_t n) {
 template <class C>
 void gather_shares(const C* sums, int64_t shares, int64_t n, DType pt, void* out) {
   if (!out) return;
-  std::vector<C> acc(sums, sums + n);
+  std::vector<C> acc(size_t(n), C(0));
+  if (shares > 0) std::copy(sums, sums + n, acc.begin());
   for (int64_t s = 1; s < shares; ++s)
     row_loops<C>().add(sums + s * n, acc.data(), n);
   store_parameter(pt, out, acc.data(), n);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <numeric>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "kernels/sort_keys.h"
 #include "kernels/sorting.h"
@@ -75,6 +76,7 @@ template <class K> void quick_select(K* keys, int64_t* index, int64_t n, int64_t
   };
   int64_t left = 0, right = n - 1;
   while (right > left) {
+    if (right - left > 1 << 16) poll_interrupt();
     if (right == left + 1) return order(left, right);
     exchange((left + right) / 2, left + 1);
     order(left + 1, right);

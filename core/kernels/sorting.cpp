@@ -38,6 +38,16 @@ constexpr int64_t kShortRow = 32;
 constexpr int64_t kByComparison = 64;  // below, comparing beats counting digits
 constexpr int64_t kThreadedRow = 1 << 16;
 constexpr int64_t kBlock = 512;
+constexpr int64_t kMoved = 4096;        // elements whose keys are made, or put in place, at once
+constexpr int64_t kStretch = 1 << 20;   // between two looks whether the user wants to stop
+
+// f(i) for each in [begin, end), with a look now and then.
+template <class F> void in_stretches(int64_t begin, int64_t end, F&& f) {
+  for (int64_t i = begin; i < end;) {
+    for (const int64_t last = std::min(end, i + kStretch); i < last; ++i) f(i);
+    if (i < end) poll_interrupt();
+  }
+}
 
 // Memory that the rows of one thread share.
 struct Scratch {
@@ -57,7 +67,7 @@ template <class E>
 void count_digits(const E* from, int64_t n, int shift, int digit, int64_t* count) {
   const uint64_t mask = (uint64_t(1) << digit) - 1;
   std::fill(count, count + mask + 1, 0);
-  for (int64_t i = 0; i < n; ++i) ++count[(from[i].key() >> shift) & mask];
+  in_stretches(0, n, [&](int64_t i) { ++count[(from[i].key() >> shift) & mask]; });
 }
 
 // Counts of all digits in one go: increments of different tables need not wait for each other.
@@ -65,11 +75,11 @@ template <int kPasses, class E>
 void count_all(const E* from, int64_t n, int digit, int64_t* counts) {
   const uint64_t mask = (uint64_t(1) << digit) - 1;
   std::fill(counts, counts + (kPasses << digit), 0);
-  for (int64_t i = 0; i < n; ++i) {
+  in_stretches(0, n, [&](int64_t i) {
     uint64_t key = from[i].key();
 #pragma GCC unroll 8
     for (int p = 0; p < kPasses; ++p, key >>= digit) ++counts[(key & mask) + (p << digit)];
-  }
+  });
 }
 
 // From counts (parts x buckets) to the places where each part's elements of a bucket begin.
@@ -86,13 +96,8 @@ void counts_to_places(int64_t* counts, int64_t buckets, int parts) {
 
 template <class E>
 void scatter(const E* from, E* to, int64_t n, int shift, int digit, int64_t* place) {
-  constexpr int64_t kStretch = 1 << 20;  // between two looks whether the user wants to stop
   const uint64_t mask = (uint64_t(1) << digit) - 1;
-  for (int64_t i = 0; i < n;) {
-    for (const int64_t end = std::min(n, i + kStretch); i < end; ++i)
-      to[place[(from[i].key() >> shift) & mask]++] = from[i];
-    if (i < n) poll_interrupt();
-  }
+  in_stretches(0, n, [&](int64_t i) { to[place[(from[i].key() >> shift) & mask]++] = from[i]; });
 }
 
 struct Digits { int passes, width; };
@@ -182,6 +187,7 @@ template <class T> Bounds<KeyOf<T>> bounds_of(const Row<T>& row, int parts) {
         make_keys(row.input + i, m, row.flip, keys);
         low = std::min(low, least(keys, m));
         high = std::max(high, greatest(keys, m));
+        if ((i - begin) % kStretch == 0) poll_interrupt();
       }
       found[t] = {low, high};
     }
@@ -234,7 +240,7 @@ void sort_row(const Row<T>& row, bool stable, int parts, Scratch& scratch) {
   const Bounds<K> bounds = bounds_of(row, parts);
   const U low = U(bounds.low);
   const int bits = bits_of(U(U(bounds.high) - low));
-  parallel_for(0, n, kThreadedRow / 2, [&](int64_t begin, int64_t end) {
+  parallel_for(0, n, kMoved, [&](int64_t begin, int64_t end) {
     K keys[kBlock];
     for (int64_t i = begin; i < end; i += kBlock) {
       const int64_t m = std::min(kBlock, end - i);
@@ -249,7 +255,7 @@ void sort_row(const Row<T>& row, bool stable, int parts, Scratch& scratch) {
   if (!stable && n < kReplayedSort && any_equal(sorted, n)) {
     return replay_unstable(row, scratch);
   }
-  parallel_for(0, n, kThreadedRow / 2, [&](int64_t begin, int64_t end) {
+  parallel_for(0, n, kMoved, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const E entry = sorted[i];  // may lie where put writes
       row.put(i, K(U(entry.key()) + low), entry.index());

@@ -10,6 +10,7 @@
 #include "kernels/random.h"
 #include "kernels/softmax.h"
 #include "ops/dense.h"
+#include "ops/expect.h"
 
 namespace rl::ops {
 
@@ -41,7 +42,8 @@ struct Sizes {
   Sizes(const Tensor& q, const Tensor& k, const Tensor& v)
       : batch(q->sizes[0]), heads(q->sizes[1]), key_heads(k->sizes[1]), queries(q->sizes[2]),
         keys(k->sizes[2]), features(q->sizes[3]), value_features(v->sizes[3]) {
-    block = std::min(queries, std::max<int64_t>(8, kBlockScores / std::max<int64_t>(keys, 1)));
+    const int64_t fits = kBlockScores / std::max<int64_t>(keys, 1);
+    block = std::min(std::max<int64_t>(queries, 1), std::max<int64_t>(8, fits));
   }
   int64_t group() const { return heads / key_heads; }
 };
@@ -188,6 +190,27 @@ void attend_back(const Three& out, const Tensor& grad, const Tensor& q, const Te
   });
 }
 
+void expect_operands(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
+                     const Tensor& mask) {
+  expect(q.dim() == 4 && k.dim() == 4 && v.dim() == 4, op, "operands have four dimensions");
+  const int64_t heads = k->sizes[1], keys = k->sizes[2];
+  const DType t = q.dtype();
+  expect(t == DType::Float || t == DType::Double, op, "operands are float or double");
+  expect_like(k, {q->sizes[0], heads, keys, q->sizes[3]}, t, op, "key");
+  expect_like(v, {q->sizes[0], heads, keys, v->sizes[3]}, t, op, "value");
+  expect(heads > 0 ? q->sizes[1] % heads == 0 : q->sizes[1] == 0, op,
+         "the heads of keys must divide those of queries");
+  if (!mask) return;
+  expect(mask.dtype() == t || mask.dtype() == DType::Bool, op, "the mask is bool or like queries");
+  const int64_t scores[4] = {q->sizes[0], q->sizes[1], q->sizes[2], keys};
+  bool fits = mask.dim() <= 4;
+  for (int64_t d = 1; fits && d <= mask.dim(); ++d) {
+    const int64_t n = mask->sizes[mask.dim() - d];
+    fits = n == 1 || n == scores[4 - d];
+  }
+  expect(fits, op, "the mask must broadcast to the scores");
+}
+
 }  // namespace
 
 const auto attention_backward =
@@ -204,8 +227,11 @@ const auto attention_backward =
     const double products = 3.0 * double(q.numel()) + 2.0 * double(grad.numel());
     flops = 2.0 * products * double(k->sizes[2]);   // the scores are computed again
   })
-  .infer([](Infer& r, const Tensor&, const Tensor& q, const Tensor& k, const Tensor& v,
-            const Tensor&, bool, double) {
+  .infer([](Infer& r, const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v,
+            const Tensor& mask, bool, double) {
+    expect_operands("_attention_backward", q, k, v, mask);
+    expect_like(grad, {q->sizes[0], q->sizes[1], q->sizes[2], v->sizes[3]}, q.dtype(),
+                "_attention_backward", "grad_out");
     // PyTorch lays gradients out as (batch, length, heads, features).
     for (const Tensor* t : {&q, &k, &v}) {
       const int64_t heads = (*t)->sizes[1], length = (*t)->sizes[2], features = (*t)->sizes[3];
@@ -226,8 +252,9 @@ const auto attention = define<Tensor(Tensor, Tensor, Tensor, Tensor, bool, doubl
   .doc("Attention of (batch, heads, length, features) operands, without dropout.")
   .node("ScaledDotProductFlashAttentionForCpuBackward0")
   .forms(Hidden)
-  .infer([](Infer& r, const Tensor& q, const Tensor&, const Tensor& v, const Tensor&, bool,
+  .infer([](Infer& r, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, bool,
             double) {
+    expect_operands("_attention", q, k, v, mask);
     // The result lies as the queries do, so that heads next to features come back that way.
     const Dims sizes{q->sizes[0], q->sizes[1], q->sizes[2], v->sizes[3]};
     const Dims strides = dense_strides_like(q);

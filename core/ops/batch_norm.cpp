@@ -3,6 +3,7 @@
 
 #include "kernels/normalization.h"
 #include "ops/dense.h"
+#include "ops/expect.h"
 #include "ops/norm_gradients.h"
 
 namespace rl::ops {
@@ -16,6 +17,7 @@ struct Planes {
   explicit Planes(const Tensor& t) : batch(t->sizes[0]), channels(t->sizes[1]) {
     for (int64_t d = 2; d < t.dim(); ++d) area *= t->sizes[d];
   }
+  int64_t samples() const { return channels && area ? batch : 0; }  // that have elements
 };
 
 DType parameter_dtype(const Tensor& input, std::initializer_list<const Tensor*> parameters) {
@@ -40,11 +42,13 @@ void check_floating(const Tensor& input, const char* kernel) {
 }
 
 void check_mixed(const Tensor& input, std::initializer_list<const Tensor*> parameters) {
+  bool mixed = false, all_float = is_half(input.dtype());
   for (const Tensor* p : parameters) {
-    if (!*p || p->dtype() == input.dtype()) continue;
-    check(is_half(input.dtype()) && p->dtype() == DType::Float,
-          "mixed dtype (CPU): expect parameter to have scalar type of Float");
+    if (!*p) continue;
+    mixed |= p->dtype() != input.dtype();
+    all_float &= p->dtype() == DType::Float;
   }
+  check(!mixed || all_float, "mixed dtype (CPU): expect parameter to have scalar type of Float");
 }
 
 // Channels last where the strides are in that order, be they dense or not; else contiguous.
@@ -101,6 +105,38 @@ Tensor per_channel(const Tensor& t, int64_t channels) {
   return reshape(sum_dim(t, Ints(all_but_channels(t.dim())), false), Dims{channels});
 }
 
+void expect_batch_norm(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                       const Tensor& running_mean, const Tensor& running_var, const Tensor& mean,
+                       const Tensor& invstd, bool train) {
+  const char* op = "_batch_norm_backward";
+  expect(input.dim() >= 2 && input.is_floating(), op, "the input is floating, of two dimensions");
+  const int64_t channels = input->sizes[1];
+  const DType p = parameter_dtype(input, {&weight, &running_mean});
+  expect(is_parameter_dtype(p, input.dtype()), op, "parameters have the input's dtype");
+  expect_like(grad, input.sizes(), input.dtype(), op, "grad_out");
+  for (const Tensor* t : {&weight, &running_mean, &running_var}) {
+    expect_each(*t, channels, op, "a parameter");
+    expect(!*t || t->dtype() == p, op, "parameters have one dtype");
+  }
+  if (train) expect_each(mean, channels, op, "save_mean");
+  if (train) expect_each(invstd, channels, op, "save_invstd");
+  expect(train ? mean && invstd : running_mean && running_var, op, "statistics are missing");
+}
+
+void expect_group_norm(const Tensor& grad, const Tensor& input, const Tensor& mean,
+                       const Tensor& rstd, const Tensor& weight, int64_t groups) {
+  const char* op = "_group_norm_backward";
+  expect(input.dim() >= 2 && input.is_floating(), op, "the input is floating, of two dimensions");
+  const int64_t channels = input->sizes[1];
+  expect(groups > 0 && channels % groups == 0, op, "groups must divide the channels");
+  expect_like(grad, input.sizes(), input.dtype(), op, "grad_out");
+  expect_each(mean, input->sizes[0] * groups, op, "mean");
+  expect_each(rstd, input->sizes[0] * groups, op, "rstd");
+  expect_each(weight, channels, op, "weight");
+  expect(!weight || is_parameter_dtype(weight.dtype(), input.dtype()), op,
+         "weight has the input's dtype");
+}
+
 }  // namespace
 
 const auto batch_norm_backward =
@@ -114,23 +150,27 @@ const auto batch_norm_backward =
   .produce([](const Tensor& grad, const Tensor& input, const Tensor& weight,
               const Tensor& running_mean, const Tensor& running_var, const Tensor& mean,
               const Tensor& invstd, bool train, double eps, int64_t mask) {
+    expect_batch_norm(grad, input, weight, running_mean, running_var, mean, invstd, train);
     Three made;
     auto& [dx, dw, db] = made;
     const Planes s(input);
     const DType p = parameter_dtype(input, {&weight, &running_mean});
-    if (mask & 1) dx = empty_strided(input.sizes(), dense_strides_like(input), input.dtype());
-    if (mask & 2) dw = empty({s.channels}, p);
-    if (mask & 4) db = empty({s.channels}, p);
+    const Device device = input.device();
+    if (mask & 1)
+      dx = empty_strided(input.sizes(), dense_strides_like(input), input.dtype(), device);
+    if (mask & 2) dw = empty({s.channels}, p, device);
+    if (mask & 4) db = empty({s.channels}, p, device);
+    if (device.is_meta()) return made;
     const Tensor plain = !dx || dx.is_contiguous() ? dx : empty(input.sizes(), input.dtype());
     const Tensor g = dense(grad), x = dense(input), gamma = dense(weight);
     const DType wide = compute_of(input.dtype());
     const Tensor rm = dense(running_mean), rv = dense(running_var);
-    const Tensor m = train ? widened(mean, wide) : Tensor();
-    const Tensor v = train ? widened(invstd, wide) : Tensor();
+    const Tensor m = train ? dense(widened(mean, wide)) : Tensor();
+    const Tensor v = train ? dense(widened(invstd, wide)) : Tensor();
     kernels::batch_norm_backward(
         x.dtype(), p, g.data(), x.data(), data_or_null(gamma), data_or_null(rm), data_or_null(rv),
         data_or_null(m), data_or_null(v),
-        data_or_null(plain), data_or_null(dw), data_or_null(db), s.batch, s.channels, s.area,
+        data_or_null(plain), data_or_null(dw), data_or_null(db), s.samples(), s.channels, s.area,
         train, eps);
     if (dx && !dx.same(plain)) copy_data(dx, plain);
     return made;
@@ -169,6 +209,32 @@ const auto batch_norm_backward =
     return Three(made.grad, made.input, per_channel(made.weight, channels));
   });
 
+namespace {
+
+constexpr const char* kOtherDtype = "expected scalar type %W but found %G";
+
+DType statistics_dtype(const Tensor& input, std::initializer_list<const Tensor*> parameters) {
+  return is_half(input.dtype()) ? parameter_dtype(input, parameters) : input.dtype();
+}
+
+// Before the running statistics move.
+void check_batch_norm_out(const Arg* args, const Tensor* targets) {
+  const From<Tensor> input(args[0]), weight(args[1]), bias(args[2]), mean(args[3]);
+  const DType stats =
+      statistics_dtype(input.get(), {&weight.get(), &bias.get(), &mean.get()});
+  for (int i = 0; i < 3; ++i) {
+    const DType wanted = i ? stats : input.get().dtype();
+    check(targets[i].dtype() == wanted, "expected scalar type ", type_name_of(wanted),
+          " but found ", type_name_of(targets[i].dtype()));
+    check(targets[i].device() == input.get().device(), "Expected out tensor to have device ",
+          name_of(input.get().device().type), ", but got ", name_of(targets[i].device().type),
+          " instead");
+    refuse_internal_overlap(targets[i]);
+  }
+}
+
+}  // namespace
+
 const auto native_batch_norm =
     define<Three(Tensor, Tensor, Tensor, Tensor, Tensor, bool, double, double)>(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
@@ -178,6 +244,8 @@ const auto native_batch_norm =
   .nondiff("result1").nondiff("result2")
   .out({.dtype = OutDType::Exact, .text = "expected scalar type %W but found %G"})
   .forms(Function | Out)
+  .out({.text = kOtherDtype, .check = check_batch_norm_out})
+  .exact_out()
   .infer([](Infer& r, const Tensor& input, const Tensor& weight, const Tensor& bias,
             const Tensor& running_mean, const Tensor& running_var, bool training, double, double) {
     check(input.dim() >= 2, "batch_norm: expected an input of two dimensions or more");
@@ -190,8 +258,7 @@ const auto native_batch_norm =
           : "running_mean must be defined in evaluation mode");
     check_floating(input, "batch_norm");
     check_mixed(input, {&weight, &bias, &running_mean, &running_var});
-    const DType stats = is_half(input.dtype())
-                      ? parameter_dtype(input, {&weight, &bias, &running_mean}) : input.dtype();
+    const DType stats = statistics_dtype(input, {&weight, &bias, &running_mean});
     const Dims sizes{training ? input->sizes[1] : 0};
     r.result(input.sizes(), format_strides(input.sizes(), suggested_format(input)), input.dtype(),
              input.device());
@@ -213,7 +280,7 @@ const auto native_batch_norm =
       const Tensor v = direct ? invstd : empty(invstd.sizes(), wide);
       kernels::batch_norm_train(x.dtype(), p, x.data(), data_or_null(gamma), data_or_null(beta),
                                 data_or_null(rm), data_or_null(rv), y.data(), m.data(), v.data(),
-                                s.batch, s.channels, s.area, momentum, eps);
+                                s.samples(), s.channels, s.area, momentum, eps);
       if (!direct) copy_data(mean, m), copy_data(invstd, v);
       for (const auto& [to, from] : {std::pair(running_mean, rm), std::pair(running_var, rv)}) {
         // As in PyTorch, the version stays: the gradient of the next batch saves them, too.
@@ -221,7 +288,8 @@ const auto native_batch_norm =
       }
     } else {
       kernels::batch_norm_eval(x.dtype(), p, x.data(), data_or_null(gamma), data_or_null(beta),
-                               rm.data(), rv.data(), y.data(), s.batch, s.channels, s.area, eps);
+                               rm.data(), rv.data(), y.data(), s.samples(), s.channels, s.area,
+                               eps);
     }
     if (!y.same(output)) copy_data(output, y);
   })
@@ -334,13 +402,16 @@ const auto group_norm_backward =
   .forms(Hidden)
   .produce([](const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd,
               const Tensor& weight, int64_t groups, int64_t mask) {
+    expect_group_norm(grad, input, mean, rstd, weight, groups);
     Three made;
     auto& [dx, dw, db] = made;
     const Planes s(input);
     const DType p = weight ? weight.dtype() : input.dtype();
-    if (mask & 1) dx = empty(input.sizes(), input.dtype());
-    if (mask & 2) dw = empty({s.channels}, p);
-    if (mask & 4) db = empty({s.channels}, p);
+    const Device device = input.device();
+    if (mask & 1) dx = empty(input.sizes(), input.dtype(), device);
+    if (mask & 2) dw = empty({s.channels}, p, device);
+    if (mask & 4) db = empty({s.channels}, p, device);
+    if (device.is_meta()) return made;
     const DType wide = compute_of(input.dtype());
     const Tensor m = empty(mean.sizes(), wide), v = empty(rstd.sizes(), wide);
     copy_data(m, mean);

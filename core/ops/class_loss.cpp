@@ -235,15 +235,23 @@ namespace {
 
 int64_t class_dim(const Tensor& t) { return t.dim() == 1 ? 0 : 1; }
 
-void infer_cross_entropy(Infer& r, const Tensor& self, const Tensor& target, const Tensor& weight,
-                         int64_t reduction) {
+void check_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight) {
   if (self.dim() <= 2) {
     check_rows(self, target, weight);
   } else {
+    Dims expected(self.sizes());
+    expected.erase(1);
+    check(target.sizes() == Ints(expected), "Expected target size ", expected, ", got ",
+          target.sizes());
     check(!weight || weight.numel() == self->sizes[1],
           "weight tensor should be defined either for all or no classes");
   }
   check_dtypes(self, target, weight);
+}
+
+void infer_cross_entropy(Infer& r, const Tensor& self, const Tensor& target, const Tensor& weight,
+                         int64_t reduction) {
+  check_cross_entropy(self, target, weight);
   infer_loss(r, self, target, reduction);
   infer_gradient(r, self);
 }
@@ -280,12 +288,17 @@ const auto cross_entropy_backward =
     "int reduction, int ignore_index, Tensor total_weight) -> Tensor")
   .doc("The gradient of cross entropy with respect to the logits.")
   .forms(Hidden)
-  .infer([](Infer& r, const Tensor&, const Tensor& log_probs, const Tensor&, const Tensor&,
-            int64_t, int64_t, const Tensor&) { infer_gradient(r, log_probs); })
+  .infer([](Infer& r, const Tensor& grad, const Tensor& log_probs, const Tensor& target,
+            const Tensor& weight, int64_t reduction, int64_t, const Tensor& total) {
+    check_cross_entropy(log_probs, target, weight);
+    check_gradient(grad, log_probs, target, reduction, total);
+    infer_gradient(r, log_probs);
+  })
   .kernel([](Tensor& result, const Tensor& grad, const Tensor& log_probs, const Tensor& target,
              const Tensor& weight, int64_t reduction, int64_t ignore, const Tensor& total) {
     const Tensor g = dense(grad), index = as_indices(target), w = dense(weight);
     const ClassLoss c = class_loss(log_probs, index, w, reduction, ignore);
+    check_target(c);
     kernels::cross_entropy_backward(c, g.data(), log_probs.data(), total.data(), result.data());
   })
   // With q the gradient of nll_loss: result = q - p * sum(q), p = exp(log_probs).

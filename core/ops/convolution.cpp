@@ -2,6 +2,7 @@
 #include "kernels/convolution.h"
 #include "kernels/convolution_integer.h"
 #include "ops/dense.h"
+#include "ops/expect.h"
 #include "ops/formats.h"
 
 namespace rl::ops {
@@ -248,6 +249,25 @@ double convolution_flops(const Tensor& side, const Tensor& weight) {
   return 2.0 * double(side.numel()) * double(weight.numel()) / filters;
 }
 
+void expect_gradient(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                     const Settings& s) {
+  const char* op = "_convolution_backward";
+  expect(weight.dim() >= 3 && weight.dim() <= 5, op, "expected one to three spatial dimensions");
+  check_settings(input, weight, Tensor(), s);
+  check_types(input, weight, Tensor());
+  check_output_padding(s);
+  expect(is_differentiable(input.dtype()), op, "operands are floating");
+  expect_like(grad, result_sizes(input, weight, s), input.dtype(), op, "grad_output");
+}
+
+Three gradients_of_meta(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                        int64_t mask) {
+  const auto like = [&](int64_t bit, Ints sizes) {
+    return mask & bit ? empty(sizes, grad.dtype(), grad.device()) : Tensor();
+  };
+  return Three(like(1, input.sizes()), like(2, weight.sizes()), like(4, {grad->sizes[1]}));
+}
+
 using Forward = Tensor(Tensor, Tensor, Tensor, Ints, Ints, Ints, bool, Ints, int64_t);
 using Backward = Three(Tensor, Tensor, Tensor, Ints, Ints, Ints, bool, Ints, int64_t, int64_t);
 
@@ -316,6 +336,8 @@ const Op<Backward> convolution_backward = define<Backward>(
               int64_t mask) {
     const Settings s(stride, padding, dilation, transposed, output_padding, groups,
                      weight.dim() - 2);
+    expect_gradient(grad, input, weight, s);
+    if (grad.is_meta()) return gradients_of_meta(grad, input, weight, mask);
     const Convolution c = describe(input.sizes(), weight.sizes(), grad.sizes(), s);
     const DType dtype = grad.dtype();
     const Tensor g = dense(grad), x = dense(input), w = dense(weight);

@@ -2,6 +2,7 @@
 #include "kernels/embedding.h"
 
 #include "ops/dense.h"
+#include "ops/expect.h"
 #include "ops/refusals.h"
 
 namespace rl::ops {
@@ -172,6 +173,31 @@ Tensor bag_numbers(const Tensor& indices, const Tensor& offsets, bool include_la
   return bag;
 }
 
+int64_t bag_count(const char* op, const Tensor& grad, const Tensor& indices, const Tensor& offsets,
+                  int64_t mode, bool include_last) {
+  check_indices(indices, "indices", 1, op);
+  check_indices(offsets, "offsets", 1, op);
+  expect(indices.dim() == 1 && offsets.dim() == 1, op, "indices and offsets have one dimension");
+  expect(mode >= 0 && mode <= 2, op, "the mode is sum, mean or max");
+  const int64_t bags = offsets.numel() - (include_last ? 1 : 0);
+  expect(bags >= 0 && grad.dim() == 2 && grad->sizes[0] == bags && grad.is_floating(), op,
+         "the gradient has a row for each bag");
+  return bags;
+}
+
+// Inside kernels: bags lie one after the other.
+void expect_bags(const char* op, const BagCall& call, int64_t rows) {
+  int64_t before = 0;
+  bool fits = true;
+  for (int64_t i = 0; i < call.offsets.numel(); ++i) {
+    const int64_t at = call.bags.offsets[i];
+    fits &= at >= before && at <= call.index.numel() && (i > 0 || at == 0);
+    before = at;
+  }
+  expect(fits, op, "offsets must begin at 0, ascend and end within the indices");
+  check_range(call.bags.index, rows);
+}
+
 }  // namespace
 
 extern const Op<Tensor(Tensor, Tensor, Tensor, Tensor, Tensor, int64_t, bool, int64_t, Tensor, bool,
@@ -224,7 +250,7 @@ const auto embedding_bag_op =
     check(offsets.numel() == 0 || starts[offsets.numel() - 1] <= indices.numel(),
           "offsets[-1] can not be greater than input's length ", indices.numel(),
           " but got offsets[-1] of ", offsets.numel() ? starts[offsets.numel() - 1] : 0);
-    check_range(call.bags.index, table->sizes[0]);
+    expect_bags("embedding_bag", call, table->sizes[0]);
     copy_data(offset2bag, bag_numbers(indices, offsets, include_last));
     if (mode != 2) set_zero(max_indices);
     kernels::embedding_bag(call.bags, table.data(), output.data(), bag_size.ptr<int64_t>(),
@@ -257,8 +283,15 @@ const Op<Tensor(Tensor, Tensor, Tensor, Tensor, Tensor, int64_t, bool, int64_t, 
   .doc("The gradient of an embedding bag's table.")
   .forms(Hidden)
   .no_derivative("derivative for aten::_embedding_bag_dense_backward is not implemented")
-  .infer([](Infer& r, const Tensor& grad, const Tensor&, const Tensor&, const Tensor&,
-            const Tensor&, int64_t rows, bool, int64_t, const Tensor&, bool, int64_t) {
+  .infer([](Infer& r, const Tensor& grad, const Tensor& indices, const Tensor& offsets,
+            const Tensor& bag_size, const Tensor& maxima, int64_t rows, bool, int64_t mode,
+            const Tensor& weights, bool include_last, int64_t) {
+    const char* op = "_embedding_bag_dense_backward";
+    const int64_t bags = bag_count(op, grad, indices, offsets, mode, include_last);
+    expect_like(bag_size, {bags}, DType::Int64, op, "bag_size");
+    if (mode == 2) expect_like(maxima, grad.sizes(), DType::Int64, op, "maximum_indices");
+    expect_like(weights, indices.sizes(), grad.dtype(), op, "per_sample_weights");
+    expect(rows >= 0, op, "num_weights is not negative");
     r.result({rows, grad->sizes[1]}, grad.dtype(), grad.device());
   })
   .kernel([](Tensor& result, const Tensor& grad, const Tensor& indices, const Tensor& offsets,
@@ -267,9 +300,14 @@ const Op<Tensor(Tensor, Tensor, Tensor, Tensor, Tensor, int64_t, bool, int64_t, 
     const Tensor g = dense(grad);
     const BagCall call(g.dtype(), rows, g->sizes[1], indices, offsets, mode, sample_weights,
                        include_last, padding, scale);
-    kernels::embedding_bag_backward(call.bags, g.data(), bag_size.ptr<int64_t>(),
-                                    mode == 2 ? max_indices.ptr<int64_t>() : nullptr,
-                                    result.data());
+    expect_bags("_embedding_bag_dense_backward", call, rows);
+    const Tensor sizes = dense(bag_size), maxima = mode == 2 ? dense(max_indices) : Tensor();
+    bool fits = true;  // -1: a bag of nothing
+    for (int64_t i = 0; maxima && i < maxima.numel(); ++i)
+      fits &= maxima.ptr<int64_t>()[i] >= -1 && maxima.ptr<int64_t>()[i] < rows;
+    expect(fits, "_embedding_bag_dense_backward", "maximum_indices lie outside the table");
+    kernels::embedding_bag_backward(call.bags, g.data(), sizes.ptr<int64_t>(),
+                                    maxima ? maxima.ptr<int64_t>() : nullptr, result.data());
   });
 
 const Op<Tensor(Tensor, Tensor, Tensor, Tensor, int64_t, int64_t, bool)>
@@ -281,13 +319,20 @@ const Op<Tensor(Tensor, Tensor, Tensor, Tensor, int64_t, int64_t, bool)>
   .forms(Hidden)
   .no_derivative("derivative for aten::_embedding_bag_per_sample_weights_backward is not "
                  "implemented")
-  .infer([](Infer& r, const Tensor& grad, const Tensor&, const Tensor& indices, const Tensor&,
-            int64_t, int64_t, bool) { r.result(indices.sizes(), grad.dtype(), grad.device()); })
+  .infer([](Infer& r, const Tensor& grad, const Tensor& weight, const Tensor& indices,
+            const Tensor& offsets, int64_t mode, int64_t, bool include_last) {
+    const char* op = "_embedding_bag_per_sample_weights_backward";
+    bag_count(op, grad, indices, offsets, mode, include_last);
+    expect(weight.dim() == 2, op, "the weight is a table");
+    expect_like(weight, {weight->sizes[0], grad->sizes[1]}, grad.dtype(), op, "weight");
+    r.result(indices.sizes(), grad.dtype(), grad.device());
+  })
   .kernel([](Tensor& result, const Tensor& grad, const Tensor& weight, const Tensor& indices,
              const Tensor& offsets, int64_t mode, int64_t padding, bool include_last) {
     const Tensor g = dense(grad), table = dense(weight);
     const BagCall call(g.dtype(), table->sizes[0], table->sizes[1], indices, offsets, mode,
                        Tensor(), include_last, padding, false);
+    expect_bags("_embedding_bag_per_sample_weights_backward", call, table->sizes[0]);
     kernels::embedding_bag_weights_backward(call.bags, g.data(), table.data(), result.data());
   });
 

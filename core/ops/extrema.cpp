@@ -1,4 +1,5 @@
 // Largest and smallest elements, their places, and the gradients of what picks elements.
+#include "ops/expect.h"
 #include "ops/reduce.h"
 
 namespace rl::ops {
@@ -71,7 +72,14 @@ const Op<Tensor(Tensor, Tensor, Ints, bool)> equal_shares =
   .doc("One over how many elements along `dim` equal `extreme`, for those that do; 0 elsewhere. "
        "NaN equals NaN only if `nan`: without, no element shares and all are 0 / 0.")
   .forms(Hidden)
-  .infer([](Infer& r, const Tensor& self, const Tensor&, Ints, bool) { r.like(self); })
+  .infer([](Infer& r, const Tensor& self, const Tensor& extreme, Ints dim, bool) {
+    const uint64_t gone = reduced_mask(dim, self.dim());
+    const bool kept = extreme.sizes() == Ints(reduced_sizes(self.sizes(), gone, true));
+    expect(kept || extreme.sizes() == Ints(reduced_sizes(self.sizes(), gone, false)),
+           "_equal_shares", "the extreme has other sizes");
+    expect(extreme.dtype() == self.dtype(), "_equal_shares", "the extreme has another dtype");
+    r.like(self);
+  })
   .kernel([](Tensor& result, const Tensor& self, const Tensor& extreme, Ints dim, bool nan) {
     const uint64_t gone = reduced_mask(dim, self.dim());
     const Tensor mask = empty_strided(self.sizes(), result.strides(), DType::Bool);

@@ -2,6 +2,7 @@
 #include "kernels/grid_sample.h"
 
 #include "ops/dense.h"
+#include "ops/expect.h"
 
 namespace rl::ops {
 namespace {
@@ -69,23 +70,37 @@ GridSample described(const Tensor& input, const Tensor& grid, int64_t mode, int6
   return s;
 }
 
+void expect_sampled(const char* op, const Tensor& grad, const Tensor& input, const Tensor& grid,
+                    int64_t n, int64_t mode) {
+  check_sampler(input, grid, n, mode);
+  Dims sizes{input->sizes[0], input->sizes[1]};
+  for (int64_t d = 1; d <= n; ++d) sizes.push_back(grid->sizes[d]);
+  expect_like(grad, sizes, input.dtype(), op, "grad_output");
+}
+
 Three sampler_second(const Tensor& gg_input, const Tensor& gg_grid, const Tensor& grad,
                      const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding,
                      bool align_corners, int64_t mask) {
+  const char* op = "_grid_sampler_backward_backward";
+  expect(input.dim() == 4 || input.dim() == 5, op, "the input has two or three spatial dimensions");
+  expect_sampled(op, grad, input, grid, input.dim() - 2, mode);
+  expect_like(gg_input, input.sizes(), input.dtype(), op, "gg_input");
+  expect_like(gg_grid, grid.sizes(), grid.dtype(), op, "gg_grid");
+  const bool meta = input.is_meta();
   const Tensor ggx = dense(gg_input), ggg = dense(gg_grid), g = dense(grad), x = dense(input),
                points = dense(grid);
   Three made;
   auto& [to_grad, to_x, to_points] = made;
   const auto make = [&](int bit, const Tensor& like) {
     if (!(mask >> bit & 1)) return Tensor();
-    const Tensor t = empty(like.sizes(), like.dtype());
-    set_zero(t);
+    const Tensor t = empty(like.sizes(), like.dtype(), like.device());
+    if (!meta) set_zero(t);
     return t;
   };
   to_grad = make(0, grad);
   to_x = make(1, input);
   to_points = make(2, grid);
-  if (grad.numel() == 0) return made;
+  if (grad.numel() == 0 || meta) return made;
   kernels::GridSecond second{data_or_null(to_grad), data_or_null(to_x), data_or_null(to_points),
                              data_or_null(ggx), data_or_null(ggg)};
   kernels::grid_sample_second(x.dtype(), described(x, points, mode, padding, align_corners),
@@ -112,9 +127,12 @@ Two sampler_backward(const Tensor& grad, const Tensor& input, const Tensor& grid
                      int64_t padding, bool align_corners, int64_t mask) {
   const Tensor g = dense(grad), x = dense(input), points = dense(grid);
   Two made;
-  if (mask & 1) set_zero(made.first = empty(input.sizes(), input.dtype(), input.device()));
-  if (mask & 2) set_zero(made.second = empty(grid.sizes(), grid.dtype(), grid.device()));
-  if (grad.numel() == 0 || input.is_meta()) return made;
+  if (mask & 1) made.first = empty(input.sizes(), input.dtype(), input.device());
+  if (mask & 2) made.second = empty(grid.sizes(), grid.dtype(), grid.device());
+  if (input.is_meta()) return made;
+  for (const Tensor* t : {&made.first, &made.second})
+    if (*t) set_zero(*t);
+  if (grad.numel() == 0) return made;
   kernels::grid_sample_backward(x.dtype(), described(x, points, mode, padding, align_corners),
                                 data_or_null(made.first), data_or_null(made.second), g.data(),
                                 x.data(), points.data());
@@ -134,6 +152,7 @@ Two sampler_backward(const Tensor& grad, const Tensor& input, const Tensor& grid
     .forms(Hidden)                                                                               \
     .produce([](const Tensor& grad, const Tensor& input, const Tensor& grid, int64_t mode,       \
                 int64_t padding, bool align_corners, int64_t mask) {                             \
+      expect_sampled("grid_sampler_" #N "d_backward", grad, input, grid, N, mode);               \
       return sampler_backward(grad, input, grid, mode, padding, align_corners, mask);            \
     })                                                                                           \
     .grad("grad_output, input, grid", "grad.grad_input, grad.grad_grid, grad_output, input, "    \
@@ -252,6 +271,7 @@ static const auto affine_grid_generator_backward = define<Tensor(Tensor, Ints, b
   .doc("The gradient of affine_grid_generator.")
   .forms(Hidden)
   .composite([](const Tensor& grad, Ints size, bool align_corners) -> Tensor {
+    check_affine(size);
     const int64_t n = int64_t(size.size()) - 2;
     const Tensor points = points_of(size, align_corners, grad.dtype(), grad.device());
     const Tensor flat = reshape(grad, Ints(Dims{size[0], points->sizes[1], n}));

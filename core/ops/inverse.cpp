@@ -152,7 +152,7 @@ const auto det_factored = define<Three(Tensor)>(
     const Tensor diagonal_u = main_diagonal(lu);
     const double tiny = real_of(lu.dtype()) == DType::Double ? 2.220446049250313e-16
                                                              : 1.1920928955078125e-07;
-    if (any(eq(diagonal_u, Scalar(0))).ptr<bool>()[0]) {
+    if (!lu.is_meta() && any(eq(diagonal_u, Scalar(0))).ptr<bool>()[0]) {
       const Tensor near = column_copy(lu), values = empty(result.sizes(), lu.dtype());
       copy_data(main_diagonal(near), where(eq(diagonal_u, Scalar(0)), Scalar(tiny), diagonal_u));
       determinants(values, near, pivots);

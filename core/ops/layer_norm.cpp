@@ -2,6 +2,7 @@
 #include "kernels/normalization.h"
 
 #include "ops/dense.h"
+#include "ops/expect.h"
 #include "ops/norm_gradients.h"
 
 namespace rl::ops {
@@ -41,11 +42,13 @@ void check_dtypes(const Tensor& input, const Tensor& weight, const Tensor& bias)
   if (input.is_meta()) return;
   check(input.is_floating(), ErrorKind::NotImplemented,
         "\"LayerNormKernelImpl\" not implemented for '", type_name_of(input.dtype()), "'");
+  bool mixed = false, all_float = is_half(input.dtype());
   for (const Tensor* p : {&weight, &bias}) {
-    if (!*p || p->dtype() == input.dtype()) continue;
-    check(is_half(input.dtype()) && p->dtype() == DType::Float,
-          "mixed dtype (CPU): expect parameter to have scalar type of Float");
+    if (!*p) continue;
+    mixed |= p->dtype() != input.dtype();
+    all_float &= p->dtype() == DType::Float;
   }
+  check(!mixed || all_float, "mixed dtype (CPU): expect parameter to have scalar type of Float");
 }
 
 DType parameter_dtype(const Tensor& input, const Tensor& weight, const Tensor& bias) {
@@ -66,6 +69,15 @@ Dims last_dims(size_t count) {
 
 Tensor mean_over(const Tensor& t, const Dims& dims, int64_t n) {
   return sum_dim(t, Ints(dims), true) * Scalar(1.0 / double(n));
+}
+
+void expect_normed(const char* op, const Tensor& grad, const Tensor& input, Ints shape,
+                   const Tensor& weight, const Tensor& bias, int64_t mask) {
+  check_shapes(input, shape, weight, bias, false);
+  check_dtypes(input, weight, bias);
+  expect(!weight || !bias || weight.dtype() == bias.dtype(), op, "parameters have one dtype");
+  expect((!(mask & 2) || weight) && (!(mask & 4) || bias), op, "a parameter is missing");
+  expect_like(grad, input.sizes(), input.dtype(), op, "grad_out");
 }
 
 }  // namespace
@@ -154,15 +166,20 @@ const Op<Three(Tensor, Tensor, Ints, Tensor, Tensor, Tensor, Tensor, int64_t)>
   .forms(Hidden)
   .produce([](const Tensor& grad, const Tensor& input, Ints shape, const Tensor& mean,
               const Tensor& rstd, const Tensor& weight, const Tensor& bias, int64_t mask) {
+    expect_normed("_layer_norm_backward", grad, input, shape, weight, bias, mask);
     Three made;
     auto& [dx, dw, db] = made;
     const Rows s(input, shape);
-    if (mask & 1) dx = empty(input.sizes(), input.dtype());
-    if (mask & 2) dw = empty(shape, weight.dtype());
-    if (mask & 4) db = empty(shape, bias.dtype());
+    expect_each(mean, s.rows, "_layer_norm_backward", "mean");
+    expect_each(rstd, s.rows, "_layer_norm_backward", "rstd");
+    if (mask & 1) dx = empty(input.sizes(), input.dtype(), input.device());
+    if (mask & 2) dw = empty(shape, weight.dtype(), input.device());
+    if (mask & 4) db = empty(shape, bias.dtype(), input.device());
+    if (input.is_meta()) return made;
     const DType wide = compute_of(input.dtype());
     const Tensor m = empty(mean.sizes(), wide), v = empty(rstd.sizes(), wide);
-    const bool direct = mean.dtype() == wide;
+    const bool direct = mean.dtype() == wide && rstd.dtype() == wide && mean.is_contiguous() &&
+                        rstd.is_contiguous();
     if (!direct) copy_data(m, mean), copy_data(v, rstd);
     const Tensor g = dense(grad), x = dense(input), gamma = dense(weight);
     kernels::layer_norm_backward(x.dtype(), parameter_dtype(input, weight, bias), g.data(), x.data(),
@@ -213,13 +230,17 @@ const auto rms_norm_backward = define<Pair(Tensor, Tensor, Ints, Tensor, Tensor,
   .forms(Hidden)
   .produce([](const Tensor& grad, const Tensor& input, Ints shape, const Tensor& rstd,
               const Tensor& weight, int64_t mask) {
+    expect_normed("_rms_norm_backward", grad, input, shape, weight, Tensor(), mask & 2);
     Pair made;
     const Rows s(input, shape);
-    if (mask & 1) made.first = empty(input.sizes(), input.dtype());
-    if (mask & 2) made.second = empty(shape, weight.dtype());
-    const Tensor g = dense(grad), x = dense(input), gamma = dense(weight);
+    expect_each(rstd, s.rows, "_rms_norm_backward", "rstd");
+    expect(rstd.dtype() == compute_of(input.dtype()), "_rms_norm_backward", "rstd's dtype differs");
+    if (mask & 1) made.first = empty(input.sizes(), input.dtype(), input.device());
+    if (mask & 2) made.second = empty(shape, weight.dtype(), input.device());
+    if (input.is_meta()) return made;
+    const Tensor g = dense(grad), x = dense(input), gamma = dense(weight), roots = dense(rstd);
     kernels::rms_norm_backward(x.dtype(), parameter_dtype(input, weight, Tensor()), g.data(),
-                               x.data(), data_or_null(gamma), rstd.data(), data_or_null(made.first),
+                               x.data(), data_or_null(gamma), roots.data(), data_or_null(made.first),
                                data_or_null(made.second), s.rows, s.n);
     return made;
   })
@@ -262,7 +283,10 @@ const auto fused_rms_norm = define<Pair(Tensor, Ints, Tensor, std::optional<doub
   .node("MulBackward0")
   .nondiff("rstd")
   .forms(Hidden)
-  .infer([](Infer& r, const Tensor& input, Ints shape, const Tensor&, std::optional<double>) {
+  .infer([](Infer& r, const Tensor& input, Ints shape, const Tensor& weight,
+            std::optional<double>) {
+    check_shapes(input, shape, weight, Tensor(), true);
+    check_dtypes(input, weight, Tensor());
     r.result(input.sizes(), input.dtype(), input.device());
     r.result(statistic_sizes(input, shape), compute_of(input.dtype()), input.device());
   })

@@ -1,7 +1,7 @@
 // matmul for all ranks, and linear: products that fold dimensions together without copies.
 #include "kernels/gemm.h"
 #include "kernels/reduce.h"
-#include "ops/ops.h"
+#include "ops/expect.h"
 #include "ops/view_edits.h"
 #include "tensor/iterator.h"
 
@@ -252,6 +252,7 @@ Tensor row_form(const Tensor& t, int64_t& rows, int64_t& stride) {
 }
 
 void linear_infer(Infer& r, const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  expect(input.dim() > 0 && weight.dim() == 2, "linear", "the weight has two dimensions");
   const int64_t last = input.dim() - 1, k = input->sizes[last];
   const int64_t rows = count_of({input->sizes, size_t(last)}), n = weight->sizes[0];
   if (bias) {
@@ -316,6 +317,26 @@ Tensor sum_of_rows(const Tensor& t, int64_t rows, int64_t n) {
 
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
+void expect_linear_gradient(const Tensor& grad, const Tensor& input, const Tensor& weight) {
+  const char* op = "_linear_backward";
+  expect(weight.dim() == 2 && grad.dim() > 0, op,
+         "the weight has two dimensions, the gradient one");
+  const DType t = grad.dtype();
+  expect(is_floating(t) && weight.dtype() == t, op, "operands are floating, of one dtype");
+  Dims sizes(grad.sizes());
+  expect(sizes.back() == weight->sizes[0], op, "the gradient is as wide as the weight is high");
+  sizes.back() = weight->sizes[1];
+  expect_like(input, sizes, t, op, "self");
+}
+
+Three linear_gradients_of_meta(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                               int64_t mask) {
+  const auto like = [&](int64_t bit, Ints sizes) {
+    return mask & bit ? empty(sizes, grad.dtype(), grad.device()) : Tensor();
+  };
+  return Three(like(1, input.sizes()), like(2, weight.sizes()), like(4, {weight->sizes[0]}));
+}
+
 }  // namespace
 
 // All three gradients in one call; results that are not in the mask are undefined.
@@ -325,6 +346,8 @@ const auto linear_backward = define<Three(Tensor, Tensor, Tensor, int64_t)>(
   .doc("The gradients of linear's input, weight and one-dimensional bias, as a mask names them.")
   .forms(Hidden)
   .produce([](const Tensor& grad, const Tensor& self, const Tensor& weight, int64_t mask) {
+    expect_linear_gradient(grad, self, weight);
+    if (grad.is_meta()) return linear_gradients_of_meta(grad, self, weight, mask);
     Three made;
     const int64_t n = weight->sizes[0], k = weight->sizes[1];
     int64_t rows = 0, stride = 0, x_stride = 0;

@@ -364,7 +364,8 @@ const auto dist = define<Tensor(Tensor, Tensor, Scalar)>(
   .grad("other", "grad, self, other, p, result",
         [](const Tensor& grad, const Tensor& self, const Tensor& other, const Scalar& p,
            const Tensor& result) {
-    return -norm_backward(grad, self - other, p.to_double(), result, kAllDims, false);
+    const Tensor g = norm_backward(grad, self - other, p.to_double(), result, kAllDims, false);
+    return g ? Tensor(-g) : g;  // a count of differences has no gradient
   });
 
 namespace {

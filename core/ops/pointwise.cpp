@@ -1,6 +1,7 @@
 // Pointwise ops: a straight loop where all operands are dense alike, the iterator otherwise.
 #include "ops/pointwise.h"
 
+#include <atomic>
 #include <cmath>
 
 #include "kernels/cast.h"
@@ -297,6 +298,44 @@ void fill(Plan& plan, const Tensor& out) {
   over.run(body);
 }
 
+bool has_zero(const Tensor& t) {
+  std::atomic<bool> found{false};
+  dispatch(t.dtype(), [&](auto* none) {
+    using T = pointee<decltype(none)>;
+    if constexpr (std::is_integral_v<T>) {
+      StridedLoop over(t.sizes());
+      over.add(t);
+      over.prepare();
+      over.run([&](char* const* data, const int64_t* strides, int64_t n) {
+        bool zero = false;
+        if (strides[0] == int64_t(sizeof(T))) {
+          const T* x = reinterpret_cast<const T*>(data[0]);
+          for (int64_t i = 0; i < n; ++i) zero |= x[i] == 0;
+        } else {
+          for (int64_t i = 0; i < n; ++i)
+            zero |= *reinterpret_cast<const T*>(data[0] + i * strides[0]) == 0;
+        }
+        if (zero) found.store(true, std::memory_order_relaxed);
+      });
+    }
+  });
+  return found;
+}
+
+// Whole numbers divided by 0 raise before the caller's memory is written.
+void refuse_zero_divisor(const Plan& plan) {
+  using namespace kernels;
+  if (!is_integral(plan.compute)) return;
+  bool divides = false;
+  for (const Pointwise* k : {&div_trunc, &div_floor, &remainder_, &fmod_})
+    divides |= plan.kernel == k;
+  if (!divides) return;
+  const Arg& divisor = *plan.operands[1];
+  const bool zero = divisor.is_tensor() ? has_zero(divisor.as_tensor())
+                                        : divisor.scalar().to_int() == 0;
+  check(!zero, "ZeroDivisionError");
+}
+
 }  // namespace
 
 ResultMeta pointwise_infer(const Record& r, const Arg* args) {
@@ -350,6 +389,7 @@ Tensor pointwise_call(const Record& r, const Arg* args) {
 void pointwise_into(const Record& r, const Arg* args, const Tensor& out) {
   Plan plan(r, args);
   plan.promote(r, args);
+  if (out.numel() && !out.is_meta()) refuse_zero_divisor(plan);
   fill(plan, out);
 }
 

@@ -3,6 +3,7 @@
 
 #include "kernels/pooling.h"
 #include "ops/dense.h"
+#include "ops/expect.h"
 #include "ops/formats.h"
 
 namespace rl::ops {
@@ -59,6 +60,9 @@ void check_lengths(const Window& w, size_t n, const char* name) {
         count, " ints");
   check(fits(w.dilation, true), name, ": dilation must be either a single int, or a tuple of ",
         count, " ints");
+  for (Ints list : {w.kernel, w.stride, w.padding, w.dilation})
+    for (int64_t v : list)
+      check(v == int32_t(v), "value cannot be converted to type int without overflow");
 }
 
 Dims sliding_sizes(const Tensor& input, const Window& w, size_t spatial, const char* name) {
@@ -123,6 +127,28 @@ void gradient_like(Infer& r, Ints sizes, const Tensor& grad, bool channels_last)
                 grad.dtype(), grad.device());
 }
 
+// The last dimensions are pooled, those before are planes.
+void expect_planes(const char* op, Ints input, Ints output, int64_t spatial) {
+  expect(spatial == 2 || spatial == 3, op, "planes have two or three dimensions");
+  const size_t before = input.size() - size_t(spatial);
+  bool fits = input.size() == output.size() && input.size() >= size_t(spatial) && input.size() <= 5;
+  for (size_t d = 0; fits && d < input.size(); ++d)
+    fits = input[d] >= 0 && (d >= before || input[d] == output[d]);
+  expect(fits, op, "the planes of input and gradient differ");
+}
+void expect_format(const char* op, Ints sizes, bool channels_last) {
+  expect(!channels_last || sizes.size() == 4 || sizes.size() == 5, op,
+         "channels come last in four or five dimensions");
+}
+void expect_places(const char* op, Ints input, int64_t spatial, const Tensor& indices) {
+  int64_t area = 1;
+  for (int64_t d = 0; d < spatial; ++d) area *= input[input.size() - 1 - size_t(d)];
+  const int64_t* at = indices.ptr<int64_t>();
+  bool fits = true;
+  for (int64_t i = 0; i < indices.numel(); ++i) fits &= uint64_t(at[i]) < uint64_t(area);
+  expect(fits, op, "an index lies outside its plane");
+}
+
 }  // namespace
 
 // ---- The gradient of all max pools: places by index, and its own gradient, which reads them.
@@ -133,10 +159,13 @@ const auto pool_gather = define<Tensor(Tensor, Tensor, int64_t)>(
   .doc("Elements of planes at the positions that a max pool found.")
   .forms(Hidden)
   .dense()
-  .infer([](Infer& r, const Tensor& self, const Tensor& indices, int64_t) {
+  .infer([](Infer& r, const Tensor& self, const Tensor& indices, int64_t spatial) {
+    expect_planes("_pool_gather", self.sizes(), indices.sizes(), spatial);
+    expect(indices.dtype() == DType::Int64, "_pool_gather", "indices are int64");
     r.result(indices.sizes(), self.dtype(), self.device());
   })
   .kernel([](Tensor& result, const Tensor& self, const Tensor& indices, int64_t spatial) {
+    expect_places("_pool_gather", self.sizes(), spatial, indices);
     const Pooling p = planes_of(self.sizes(), indices.sizes(), size_t(spatial));
     dispatch(self.dtype(), [&](auto* t) {
       using T = pointee<decltype(t)>;
@@ -159,11 +188,16 @@ const Op<Tensor(Tensor, Tensor, Ints, int64_t, bool)> max_pool_backward =
   .doc("Gradients of a max pool, added up where its maxima were.")
   .forms(Hidden)
   .dense()
-  .infer([](Infer& r, const Tensor& grad, const Tensor&, Ints sizes, int64_t, bool last) {
+  .infer([](Infer& r, const Tensor& grad, const Tensor& indices, Ints sizes, int64_t spatial,
+            bool last) {
+    expect_planes("_max_pool_backward", sizes, grad.sizes(), spatial);
+    expect_format("_max_pool_backward", sizes, last);
+    expect_like(indices, grad.sizes(), DType::Int64, "_max_pool_backward", "indices");
     gradient_like(r, sizes, grad, last);
   })
   .kernel([](Tensor& result, const Tensor& grad, const Tensor& indices, Ints sizes,
              int64_t spatial, bool) {
+    expect_places("_max_pool_backward", sizes, spatial, indices);
     into_dense(result, Tensor(), [&](const Tensor& x, const Tensor&) {
       if (grad.numel() == 0) set_zero(x);
       else kernels::max_pool_backward(grad.dtype(), planes_of(sizes, grad.sizes(), size_t(spatial)),
@@ -244,6 +278,8 @@ Two max_pool_line(const Tensor& self, Ints kernel, Ints stride, Ints padding, In
   check(self.dim() == 2 || self.dim() == 3, "max_pool1d: Expected 2D or 3D (batch mode) tensor "
         "with optional 0 dim batch size for input, but got:", self.sizes());
   const Flat f(kernel, stride, padding, dilation);
+  for (int64_t v : {f.kernel[1], f.stride[1], f.padding[1], f.dilation[1]})
+    check(v == int32_t(v), "value cannot be converted to type int without overflow");
   check(f.kernel[1] > 0, "max_pool1d() kernel_size must be greater than zero, but got ",
         f.kernel[1]);
   check(f.stride[1] > 0, "max_pool1d() stride must be greater than zero, but got ", f.stride[1]);
@@ -295,6 +331,18 @@ Pooling averaging(Ints input, Ints output, Ints kernel, Ints stride, Ints paddin
   p.count_include_pad = with_pad;
   p.divisor = divisor.value_or(0);
   return p;
+}
+
+// Each window of the gradient begins inside the padded input.
+void expect_windows(const char* op, Ints input, Ints output, const Window& w, size_t spatial) {
+  for (size_t d = 0; d < spatial; ++d) {
+    const size_t i = input.size() - spatial + d;
+    const int64_t step = w.stride.empty() ? at(w.kernel, d) : at(w.stride, d);
+    const int64_t pad = at(w.padding, d), k = at(w.kernel, d);
+    bool fits = pad <= k / 2 && k <= INT64_MAX / 4 && input[i] <= INT64_MAX / 4;
+    fits = fits && (output[i] <= 1 || output[i] - 1 <= (input[i] + pad - 1) / step);
+    expect(fits, op, "a window lies outside the input");
+  }
 }
 
 }  // namespace
@@ -366,8 +414,19 @@ const Op<Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t, bool, b
   .doc("The gradient of an average pool.")
   .forms(Hidden)
   .dense()
-  .infer([](Infer& r, const Tensor& grad, Ints sizes, Ints, Ints, Ints, bool, MaybeInt, int64_t,
-            bool, bool last) { gradient_like(r, sizes, grad, last); })
+  .infer([](Infer& r, const Tensor& grad, Ints sizes, Ints kernel, Ints stride, Ints padding, bool,
+            MaybeInt divisor, int64_t spatial, bool, bool last) {
+    const char* op = "_avg_pool_backward";
+    expect_planes(op, sizes, grad.sizes(), spatial);
+    expect_format(op, sizes, last);
+    check_lengths({kernel, stride, padding, {}}, size_t(spatial), op);
+    for (Ints list : {kernel, stride})
+      for (int64_t n : list) expect(n > 0, op, "windows and strides are positive");
+    for (int64_t n : padding) expect(n >= 0, op, "padding is not negative");
+    expect(!divisor || *divisor != 0, op, "divisor must be not zero");
+    expect_windows(op, sizes, grad.sizes(), {kernel, stride, padding, {}}, size_t(spatial));
+    gradient_like(r, sizes, grad, last);
+  })
   .kernel([](Tensor& result, const Tensor& grad, Ints sizes, Ints kernel, Ints stride, Ints padding,
              bool with_pad, MaybeInt divisor, int64_t spatial, bool, bool) {
     const Pooling p = averaging(sizes, grad.sizes(), kernel, stride, padding, with_pad, divisor,
@@ -474,7 +533,9 @@ const Op<Tensor(Tensor, Ints, int64_t, bool)> adaptive_avg_backward =
   .doc("The gradient of an adaptive average pool.")
   .forms(Hidden)
   .dense()
-  .infer([](Infer& r, const Tensor& grad, Ints sizes, int64_t, bool last) {
+  .infer([](Infer& r, const Tensor& grad, Ints sizes, int64_t spatial, bool last) {
+    expect_planes("_adaptive_avg_pool_backward", sizes, grad.sizes(), spatial);
+    expect_format("_adaptive_avg_pool_backward", sizes, last);
     gradient_like(r, sizes, grad, last);
   })
   .kernel([](Tensor& result, const Tensor& grad, Ints sizes, int64_t spatial, bool) {

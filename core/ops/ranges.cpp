@@ -194,12 +194,47 @@ const auto eye_m = define<Tensor(int64_t, int64_t, MaybeDType, MaybeDevice)>(
 
 namespace {
 
-// The columns [first, last) of a row that belong to the triangle.
-std::pair<int64_t, int64_t> columns_in(bool lower, int64_t row, int64_t columns, int64_t offset) {
-  const int64_t edge = row + offset;
-  if (lower) return {0, std::min(std::max<int64_t>(edge + 1, 0), columns)};
-  return {std::min(std::max<int64_t>(edge, 0), columns), columns};
-}
+// The elements of a triangle, row by row.
+class Triangle {
+ public:
+  Triangle(bool lower, int64_t rows, int64_t columns, int64_t offset)
+      : lower_(lower), columns_(columns) {
+    // Beyond the corners an offset changes nothing more.
+    const Wide most = Wide(rows) + columns;
+    offset_ = std::min(std::max(Wide(offset), -most), most);
+    const Wide begin = lower ? std::max(-offset_, Wide(0)) : Wide(0);
+    const Wide end = lower ? Wide(rows) : std::min(Wide(rows), Wide(columns) - offset_);
+    begin_ = int64_t(begin);
+    end_ = columns ? int64_t(std::max(std::min(end, Wide(rows)), begin)) : begin_;
+    if (begin > rows) begin_ = end_ = 0;
+  }
+  // How many there are, INT64_MAX if more than that.
+  int64_t count() const {
+    if (begin_ == end_) return 0;
+    // Lengths change by one from row to row, between 1 and all columns.
+    const Wide first = length(lower_ ? begin_ : end_ - 1), last = length(lower_ ? end_ - 1 : begin_);
+    const Wide ramp = std::min(last - first + 1, Wide(end_ - begin_));
+    const double about = double(last) * double(end_ - begin_);
+    if (about > 4e18) return INT64_MAX;
+    return int64_t((first + last) * ramp / 2 + last * (end_ - begin_ - ramp));
+  }
+  template <class F> void each(F&& f) const {
+    for (int64_t i = begin_; i < end_; ++i) {
+      const int64_t n = int64_t(length(i)), from = lower_ ? 0 : columns_ - n;
+      for (int64_t j = from; j < from + n; ++j) f(i, j);
+    }
+  }
+
+ private:
+  using Wide = __int128;
+  Wide length(int64_t row) const {
+    const Wide edge = row + offset_;
+    return lower_ ? std::min(edge + 1, Wide(columns_)) : columns_ - std::max(edge, Wide(0));
+  }
+  bool lower_;
+  int64_t columns_, begin_, end_;  // rows that have elements
+  Wide offset_;
+};
 
 void infer_triangle(Infer& r, bool lower, const char* op, int64_t row, int64_t col, int64_t offset,
                     MaybeDType dtype, MaybeDevice device) {
@@ -208,25 +243,17 @@ void infer_triangle(Infer& r, bool lower, const char* op, int64_t row, int64_t c
   const DType t = dtype.value_or(DType::Int64);
   check(t == DType::Int64 || t == DType::Int32, ErrorKind::NotImplemented, "\"", op,
         "\" not implemented for '", type_name_of(t), "'");
-  int64_t count = 0;
-  for (int64_t i = 0; i < row; ++i) {
-    const auto [first, last] = columns_in(lower, i, col, offset);
-    count += last - first;
-  }
-  r.result({2, count}, t, device_or_cpu(device));
+  r.result({2, Triangle(lower, row, col, offset).count()}, t, device_or_cpu(device));
 }
 
 void fill_triangle(const Tensor& result, bool lower, int64_t row, int64_t col, int64_t offset) {
   const auto fill = [&](auto* rows) {
     auto* columns = rows + result.sizes()[1];
     using T = pointee<decltype(rows)>;
-    for (int64_t i = 0; i < row; ++i) {
-      const auto [first, last] = columns_in(lower, i, col, offset);
-      for (int64_t j = first; j < last; ++j) {
-        *rows++ = T(i);
-        *columns++ = T(j);
-      }
-    }
+    Triangle(lower, row, col, offset).each([&](int64_t i, int64_t j) {
+      *rows++ = T(i);
+      *columns++ = T(j);
+    });
   };
   if (result.dtype() == DType::Int64) fill(result.ptr<int64_t>());
   else fill(result.ptr<int32_t>());

@@ -6,6 +6,7 @@
 #include "ops/activation.h"
 #include "ops/attention.h"
 #include "ops/dense.h"
+#include "ops/expect.h"
 #include "ops/gates_gradients.h"
 #include "ops/view_edits.h"
 
@@ -42,14 +43,33 @@ Tensor gru_step(const Tensor& input_gates, const Tensor& hidden_gates, const Ten
 
 // ---- One step of a cell as one op; its gradient's gradient goes by the plain ops.
 
+namespace {
+
+// The sizes of `parts` gates beside each other, for a state of these sizes.
+Dims gate_sizes(const char* op, const Tensor& state, int64_t parts) {
+  expect(state.dim() > 0 && (state.dtype() == DType::Float || state.dtype() == DType::Double), op,
+         "a state is float or double and has dimensions");
+  Dims sizes(state.sizes());
+  expect(sizes.back() <= INT64_MAX / 8, op, "a state is too wide");
+  sizes.back() *= parts;
+  return sizes;
+}
+
+}  // namespace
+
 const auto lstm_gates_backward = define<Two(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)>(
     "_lstm_gates_backward(Tensor? grad_hidden, Tensor? grad_cell, Tensor active, Tensor cell, "
     "Tensor next_cell, Tensor gates) -> (Tensor grad_gates, Tensor grad_cell_in)")
   .doc("The gradients of an LSTM's gates and cell.")
   .forms(Hidden)
   .dense()
-  .infer([](Infer& r, const Tensor&, const Tensor&, const Tensor& active, const Tensor& cell,
-            const Tensor&, const Tensor&) {
+  .infer([](Infer& r, const Tensor& grad_hidden, const Tensor& grad_cell, const Tensor& active,
+            const Tensor& cell, const Tensor& next, const Tensor& gates) {
+    const char* op = "_lstm_gates_backward";
+    const Dims sizes = gate_sizes(op, cell, 4);
+    for (const Tensor* t : {&active, &gates}) expect_like(*t, sizes, cell.dtype(), op, "gates");
+    for (const Tensor* t : {&grad_hidden, &grad_cell, &next})
+      expect_like(*t, cell.sizes(), cell.dtype(), op, "a state");
     r.result(active.sizes(), active.dtype(), active.device());
     r.result(cell.sizes(), cell.dtype(), cell.device());
   })
@@ -76,6 +96,7 @@ const auto lstm_gates = define<Two(Tensor, Tensor)>(
   .forms(Hidden)
   .dense()
   .infer([](Infer& r, const Tensor& gates, const Tensor& cell) {
+    expect_like(gates, gate_sizes("_lstm_gates", cell, 4), cell.dtype(), "_lstm_gates", "gates");
     r.result(cell.sizes(), cell.dtype(), cell.device());
     r.result(cell.sizes(), cell.dtype(), cell.device());
     r.result(gates.sizes(), gates.dtype(), gates.device());
@@ -100,10 +121,14 @@ const auto gru_gates_backward = define<Three(Tensor, Tensor, Tensor, Tensor, Ten
   .doc("The gradients of a GRU's gates and hidden state.")
   .forms(Hidden)
   .dense()
-  .infer([](Infer& r, const Tensor&, const Tensor&, const Tensor& hidden, const Tensor&,
-            const Tensor&) {
-    Dims sizes(hidden.sizes());
-    sizes.back() *= 3;
+  .infer([](Infer& r, const Tensor& grad, const Tensor& active, const Tensor& hidden,
+            const Tensor& input_gates, const Tensor& hidden_gates) {
+    const char* op = "_gru_gates_backward";
+    const Dims sizes = gate_sizes(op, hidden, 3);
+    expect_like(grad, hidden.sizes(), hidden.dtype(), op, "grad_next");
+    expect_like(active, gate_sizes(op, hidden, 4), hidden.dtype(), op, "active");
+    for (const Tensor* t : {&input_gates, &hidden_gates})
+      expect_like(*t, sizes, hidden.dtype(), op, "gates");
     r.result(sizes, hidden.dtype(), hidden.device());
     r.result(sizes, hidden.dtype(), hidden.device());
     r.result(hidden.sizes(), hidden.dtype(), hidden.device());
@@ -130,9 +155,11 @@ const auto gru_gates = define<Tensor(Tensor, Tensor, Tensor)>(
   .node("AddBackward0")
   .forms(Hidden)
   .dense()
-  .infer([](Infer& r, const Tensor&, const Tensor&, const Tensor& hidden) {
-    Dims sizes(hidden.sizes());
-    sizes.back() *= 4;
+  .infer([](Infer& r, const Tensor& input_gates, const Tensor& hidden_gates,
+            const Tensor& hidden) {
+    const Dims sizes = gate_sizes("_gru_gates", hidden, 4);
+    for (const Tensor* t : {&input_gates, &hidden_gates})
+      expect_like(*t, gate_sizes("_gru_gates", hidden, 3), hidden.dtype(), "_gru_gates", "gates");
     r.result(hidden.sizes(), hidden.dtype(), hidden.device());
     r.result(sizes, hidden.dtype(), hidden.device());
   })

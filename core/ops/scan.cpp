@@ -1,6 +1,7 @@
 // Running sums, products, extremes and log-sums; differences and integrals along a dimension.
 #include "kernels/scan.h"
 
+#include "ops/expect.h"
 #include "ops/out_rule.h"
 #include "ops/reduce.h"
 #include "ops/refusals.h"
@@ -48,6 +49,8 @@ void refuse_bool(const char* kernel, const Tensor& out) {
 // The parts of a dimension before its last and after its first elements, moved by one place: what
 // comes in at the edge is `edge`.
 Tensor moved(const Tensor& t, int64_t dim, bool forward, double edge) {
+  dim = wrap_dim(dim, t.dim());
+  if (t.dim() == 0) return full(t.sizes(), edge, t.dtype(), t.device());
   const int64_t n = t.sizes()[dim];
   Dims sizes(t.sizes());
   sizes[dim] = 1;
@@ -62,6 +65,7 @@ Tensor turned(const Tensor& t, int64_t dim) { return flip(t, Ints{dim}); }
 // y[k] = b[k] + a[k] y[k-1], or y[k+1] if reversed, along dense rows.
 template <class T> void recur(const Tensor& out, const Tensor& b, const Tensor& a, int64_t dim,
                               bool reversed) {
+  if (out.numel() == 0) return;
   const kernels::Scan s = scan_of(out, dim);
   const T *pb = b.ptr<T>(), *pa = a.ptr<T>();
   T* const y = out.ptr<T>();
@@ -84,7 +88,10 @@ const Op<Tensor(Tensor, Tensor, int64_t, bool)> recurrence =
   .doc("y[k] = self[k] + factor[k] y[k-1] along a dimension: gradients of running products.")
   .forms(Hidden)
   .dense()
-  .infer([](Infer& r, const Tensor& self, const Tensor&, int64_t, bool) {
+  .infer([](Infer& r, const Tensor& self, const Tensor& factor, int64_t dim, bool) {
+    wrap_dim(dim, self.dim());
+    expect_like(factor, self.sizes(), self.dtype(), "_recurrence", "factor");
+    expect(is_differentiable(self.dtype()), "_recurrence", "factors are floating or complex");
     r.result(self.sizes(), self.dtype(), self.device());
   })
   .kernel([](Tensor& result, const Tensor& self, const Tensor& factor, int64_t dim, bool reversed) {

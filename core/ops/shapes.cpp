@@ -1,5 +1,5 @@
 // Views and composites that give other shapes: narrow, diagonals, unfold, flatten, broadcasts.
-#include "ops/ops.h"
+#include "ops/expect.h"
 
 namespace rl::ops {
 
@@ -77,7 +77,19 @@ const Op<Tensor(Tensor, Ints, int64_t, int64_t, int64_t)> unfold_backward =
   .doc("Windows added back into place: what unfold's gradient is.")
   .forms(Hidden)
   .linear()
-  .infer([](Infer& r, const Tensor& grad, Ints sizes, int64_t, int64_t, int64_t) {
+  .infer([](Infer& r, const Tensor& grad, Ints sizes, int64_t dim, int64_t size, int64_t step) {
+    const char* op = "unfold_backward";
+    expect(size >= 0 && step > 0, op, "windows have a size and a step");
+    Dims windows(sizes);
+    if (!sizes.empty()) {
+      int64_t& n = windows[wrap_dim(dim, int64_t(sizes.size()))];
+      expect(n >= size, op, "the windows are larger than the input");
+      n = (n - size) / step + 1;
+    } else {
+      expect(size <= 1, op, "the windows are larger than the input");
+    }
+    windows.push_back(size);
+    expect(grad.sizes() == Ints(windows), op, "the gradient has other sizes");
     r.result(sizes, grad.dtype(), grad.device());
   })
   .kernel([](Tensor& result, const Tensor& grad, Ints sizes, int64_t dim, int64_t size,
@@ -142,7 +154,11 @@ const Op<Tensor(Tensor, Ints, int64_t, int64_t, int64_t)> diagonal_backward =
   .doc("Zeros of `input_sizes` with the gradient on a diagonal: what diagonal's gradient is.")
   .forms(Hidden)
   .linear()
-  .infer([](Infer& r, const Tensor& grad, Ints sizes, int64_t, int64_t, int64_t) {
+  .infer([](Infer& r, const Tensor& grad, Ints sizes, int64_t offset, int64_t dim1, int64_t dim2) {
+    NoGrad quiet;
+    const Tensor whole = empty(sizes, grad.dtype(), Device{DeviceType::Meta});
+    expect(grad.sizes() == diagonal(whole, offset, dim1, dim2).sizes(), "diagonal_backward",
+           "the gradient has other sizes");
     r.result(sizes, grad.dtype(), grad.device());
   })
   .kernel([](Tensor& result, const Tensor& grad, Ints, int64_t offset, int64_t dim1, int64_t dim2) {

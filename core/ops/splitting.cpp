@@ -59,6 +59,8 @@ const Op<Tensors(Tensor, int64_t)> unbind = define<Tensors(Tensor, int64_t)>(
     sizes.erase(size_t(d));
     strides.erase(size_t(d));
     Tensors parts;
+    check(self.sizes()[d] <= INT32_MAX, "unbind(): a list of ", self.sizes()[d],
+          " tensors is too long");
     for (int64_t i = 0; i < self.sizes()[d]; ++i)
       parts.push_back(alias(self, sizes, strides, self.offset() + i * self.strides()[d]));
     return parts;

@@ -1,5 +1,5 @@
 // Views: other sizes, strides and offsets over the same storage.
-#include "ops/ops.h"
+#include "ops/expect.h"
 
 namespace rl::ops {
 
@@ -416,7 +416,13 @@ const Op<Tensor(Tensor, Ints, int64_t, int64_t)> select_backward =
   .doc("Zeros of `input_sizes` with the gradient at one index: what select's gradient is.")
   .forms(Hidden)
   .linear()
-  .infer([](Infer& r, const Tensor& grad, Ints sizes, int64_t, int64_t) {
+  .infer([](Infer& r, const Tensor& grad, Ints sizes, int64_t dim, int64_t index) {
+    expect(!sizes.empty(), "select_backward", "a number has no dimension");
+    const int64_t d = wrap_dim(dim, int64_t(sizes.size())), n = sizes[d];
+    expect(index >= -n && index < n, "select_backward", "the index is out of range");
+    Dims part(sizes);
+    part.erase(size_t(d));
+    expect(grad.sizes() == Ints(part), "select_backward", "the gradient has other sizes");
     r.result(sizes, grad.dtype(), grad.device());
   })
   .kernel([](Tensor& result, const Tensor& grad, Ints sizes, int64_t dim, int64_t index) {
@@ -434,7 +440,10 @@ const Op<Tensor(Tensor, Ints, int64_t, int64_t)> select_backward =
 
 namespace {
 
-struct Range { int64_t start, stop, step; };
+struct Range {
+  int64_t start, stop, step;
+  int64_t count() const { return stop > start ? (stop - start - 1) / step + 1 : 0; }
+};
 Range clip(int64_t size, std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step) {
   check(step > 0, ErrorKind::Runtime, "slice step must be positive");
   int64_t a = start.value_or(0), b = stop.value_or(INT64_MAX);
@@ -461,7 +470,7 @@ const Op<Tensor(Tensor, int64_t, std::optional<int64_t>, std::optional<int64_t>,
     const Range r = clip(self.sizes()[d], start, end, step);
     Dims sizes(self.sizes()), strides(self.strides());
     const int64_t at = self.offset() + r.start * strides[d];
-    sizes[d] = (r.stop - r.start + step - 1) / step;
+    sizes[d] = r.count();
     strides[d] *= step;
     return alias(self, sizes, strides, at);
   })
@@ -479,8 +488,16 @@ const Op<Tensor(Tensor, Ints, int64_t, std::optional<int64_t>, std::optional<int
   .doc("Zeros of `input_sizes` with the gradient in the slice: what slice's gradient is.")
   .forms(Hidden)
   .linear()
-  .infer([](Infer& r, const Tensor& grad, Ints sizes, int64_t, std::optional<int64_t>,
-            std::optional<int64_t>, int64_t) { r.result(sizes, grad.dtype(), grad.device()); })
+  .infer([](Infer& r, const Tensor& grad, Ints sizes, int64_t dim, std::optional<int64_t> start,
+            std::optional<int64_t> end, int64_t step) {
+    expect(!sizes.empty(), "slice_backward", "a number has no dimension");
+    const int64_t d = wrap_dim(dim, int64_t(sizes.size()));
+    const Range range = clip(sizes[d], start, end, step);
+    Dims part(sizes);
+    part[d] = range.count();
+    expect(grad.sizes() == Ints(part), "slice_backward", "the gradient has other sizes");
+    r.result(sizes, grad.dtype(), grad.device());
+  })
   .kernel([](Tensor& result, const Tensor& grad, Ints sizes, int64_t dim,
              std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
     set_zero(result);
@@ -488,7 +505,7 @@ const Op<Tensor(Tensor, Ints, int64_t, std::optional<int64_t>, std::optional<int
     const Range r = clip(sizes[d], start, end, step);
     Dims part(sizes), strides(result.strides());
     const int64_t at = r.start * strides[d];
-    part[d] = (r.stop - r.start + step - 1) / step;
+    part[d] = r.count();
     strides[d] *= step;
     copy_data(alias(result, part, strides, at), grad);
   })
