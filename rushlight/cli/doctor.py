@@ -20,6 +20,7 @@ def add(subparsers) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("--json", metavar="FILE", help="write the findings to a file as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write the findings as a page")
     parser.add_argument(
         "--ignore", metavar="ID", action="append", default=[], help="silence a kind of finding"
     )
@@ -50,17 +51,30 @@ def _doctor(options) -> int:
     if doctor.error is not None:
         run.print_error(doctor.error)
     findings = doctor.findings()
+    report = {
+        "version": 1,
+        "findings": [f.as_dict() for f in findings],
+        "not_checked": doctor.not_checked(),
+    }
     if options.json:
-        report = {
-            "version": 1,
-            "findings": [f.as_dict() for f in findings],
-            "not_checked": doctor.not_checked(),
-        }
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(report, file, indent=1)
             file.write("\n")
+    if options.html:
+        _write_page(options, report, doctor.silenced, status)
     print(report_text(doctor, findings), file=sys.stderr)
     return 3 if options.strict and findings and status == 0 else status
+
+
+def _write_page(options, report: dict, silenced: int, status: int) -> None:
+    from rushlight import pages
+    from rushlight.diagnosis import kinds
+    from rushlight.diagnosis.doctor.page import page_data
+
+    about = run.described(options)
+    checked = len(kinds()) - len(report["not_checked"])
+    data = page_data(report, **about, status=status, silenced=silenced, checked=checked)
+    pages.write(options.html, "doctor", f"doctor {about['title']}", data)
 
 
 def report_text(doctor, findings) -> str:

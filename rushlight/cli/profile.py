@@ -23,6 +23,7 @@ def add(subparsers) -> None:
     parser.add_argument(
         "--report", metavar="FILE", default="profile.json", help="where the report goes, as JSON"
     )
+    parser.add_argument("--html", metavar="FILE", help="also write the report as a page")
     parser.add_argument("--trace", metavar="FILE", help="also write a trace for Perfetto")
     parser.add_argument(
         "--steps", type=int, default=200, help="optimizer steps to record at most (200)"
@@ -76,10 +77,24 @@ def _profile(options) -> int:
     with open(options.report, "w", encoding="utf-8") as file:
         json.dump(found.as_dict() | {"memory": memory}, file, indent=1)
         file.write("\n")
+    if options.html:
+        _write_page(options, recording, found, status, error)
     if options.trace:
         session.export_chrome_trace(options.trace)
     print(f"Report: {options.report}", file=sys.stderr)
     return status
+
+
+def _write_page(options, recording, found, status: int, error) -> None:
+    from rushlight import pages
+    from rushlight.profiler.page import page_data
+
+    about = run.described(options) | {"status": status}
+    if error is not None:
+        about["error"] = f"{type(error).__name__}: {error}"[:2000]
+    data = page_data(recording, found, **about)
+    pages.write(options.html, "profile", f"profile {about['title']}", data)
+    print(f"Page: {options.html}", file=sys.stderr)
 
 
 class _Stopping:

@@ -149,6 +149,18 @@ def ended(call) -> tuple[int, BaseException | None]:
     return 0, None
 
 
+def described(options) -> dict[str, str]:
+    """What the head of a page says of a run: its title, command and date."""
+    import datetime
+
+    name = options.target if options.module else os.path.basename(options.target)
+    return {
+        "title": name,
+        "command": " ".join([*(["-m"] if options.module else []), options.target, *options.args]),
+        "date": datetime.datetime.now().isoformat(" ", "minutes"),
+    }
+
+
 def print_error(error: BaseException) -> None:
     """The traceback of an error that ended the program, without the command line's frames."""
     import traceback

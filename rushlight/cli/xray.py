@@ -42,14 +42,13 @@ def _xray(options) -> int:
         print("rushlight xray: --events must be at least 1", file=sys.stderr)
         return 2
     program = run.prepared(options.target, options.args, options.module)
-    command = " ".join([*(["-m"] if options.module else []), options.target, *options.args])
-    name = options.target if options.module else os.path.basename(options.target)
-    xray = Xray(name, command, options.events)
+    about = run.described(options)
+    xray = Xray(about, options.events)
     status = xray.run(lambda: run.ended(program))
     sys.stdout.flush()
     if xray.error is not None:
         run.print_error(xray.error)
-    pages.write(page, "xray", f"xray {name}", xray.data())
+    pages.write(page, "xray", f"xray {about['title']}", xray.data())
     totals = _line(xray, os.path.relpath(page, folder))
     print(totals, file=sys.stderr)
     return status

@@ -48,15 +48,15 @@ function amount(n, unit) {                 // 1.5 GFLOP, 20 M
 // ---- Light and dark: as the system has it, until the reader says otherwise
 
 const darkness = matchMedia("(prefers-color-scheme: dark)");
-let chosen = null;
+let theme = null;
 const repaints = [];                       // called when the colours change
 function paint() {
-  document.documentElement.dataset.theme = chosen || (darkness.matches ? "dark" : "light");
+  document.documentElement.dataset.theme = theme || (darkness.matches ? "dark" : "light");
   for (const f of repaints) f();
 }
 darkness.addEventListener("change", paint);
 function switchTheme() {
-  chosen = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+  theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
   paint();
 }
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -113,7 +113,7 @@ function table(columns, rows, options = {}) {
   const body = h("tbody");
   const heads = columns.map((column, k) =>
     h("th", { scope: "col", class: column.number ? "number" : null },
-      h("button", { type: "button", click: () => { down = by === k ? !down : Boolean(column.number); by = k; fill(); } },
+      column.title && h("button", { type: "button", click: () => { down = by === k ? !down : Boolean(column.number); by = k; fill(); } },
         column.title, h("span", { "aria-hidden": "true" }))));
   function fill() {
     const value = columns[by].value;
@@ -122,13 +122,14 @@ function table(columns, rows, options = {}) {
       return (x < y ? -1 : x > y ? 1 : 0) * (down ? -1 : 1);
     });
     heads.forEach((th, k) => {
+      if (!columns[k].title) return;
       th.setAttribute("aria-sort", k !== by ? "none" : down ? "descending" : "ascending");
       th.querySelector("span").textContent = k !== by ? "" : down ? " \u25be" : " \u25b4";
     });
     const most = options.most || 500;
     body.replaceChildren(...order.slice(0, most).map((row) => {
       const tr = h("tr", {}, columns.map((column) =>
-        h("td", { class: column.number ? "number" : null }, column.show ? column.show(row) : column.value(row))));
+        h("td", { class: column.number ? "number" : null, "data-title": column.title || null }, column.show ? column.show(row) : column.value(row))));
       if (options.row) options.row(tr, row);
       return tr;
     }));

@@ -25,6 +25,21 @@ __all__ = [
 ]
 
 
+def export_html(prof, path) -> None:
+    """Writes what a profiler recorded as one HTML page: verdict, timeline, ops, roofline, memory.
+
+    An extension of Rushlight's: PyTorch has no such function.
+
+    Args:
+        prof: a ``profile`` that has ended, best with ``record_shapes``, ``profile_memory`` and
+            ``with_modules``.
+        path: the file.
+    """
+    from .page import write_page
+
+    write_page(prof, path)
+
+
 def kineto_available() -> bool:
     """Whether traces can be recorded: always."""
     return True

@@ -22,6 +22,7 @@ class Verdict:
     step_times: list  # seconds of each
     span: float
     unit: str = "step"
+    reading: Reading | None = None  # what the rows were made of
 
     def as_dict(self) -> dict:
         return {
@@ -83,16 +84,16 @@ def judge(recording, machine) -> Verdict | None:
     else:
         begin, end = min(e.begin for e in mine), max(e.end for e in mine)
         times, unit = [(end - begin) * 1e-9], "run"
-    rows = Reading(recording, machine, begin, end, thread).read()
+    reading = Reading(recording, machine, begin, end, thread)
+    rows = reading.read()
     for row in rows:
         bound(row, machine)
     rows.sort(key=lambda r: -r.seconds)
     graph = any(e.kind == OP and e.sequence >= 0 for e in mine)
     unused = graph and not any(e.kind == NODE for e in mine)
     found = findings(rows, machine, module_names(recording), len(times), unused)
-    return Verdict(
-        rows, found, machine, len(times), max(len(ends), 1), times, (end - begin) * 1e-9, unit
-    )
+    steps, span = max(len(ends), 1), (end - begin) * 1e-9
+    return Verdict(rows, found, machine, len(times), steps, times, span, unit, reading)
 
 
 def memory_report(recording) -> dict:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import gc
 import os
 import traceback
@@ -18,11 +17,12 @@ from ..frames import is_user_code
 class Xray:
     """One recorded run of one program.
 
-    ``limit``: of events; what a program does after that runs unrecorded (``full`` says so).
+    ``about``: title, command and date, for the page's head. ``limit``: of events; what a program
+    does after that runs unrecorded (``full`` says so).
     """
 
-    def __init__(self, title: str, command: str, limit: int = 100_000):
-        self.title, self.command, self.limit = title, command, limit
+    def __init__(self, about: dict, limit: int = 100_000):
+        self.about, self.limit = about, limit
         self.status = 0
         self.error: BaseException | None = None
         self._recorder = _C.Recorder(
@@ -52,9 +52,7 @@ class Xray:
         from .report import page_data
 
         about = {
-            "title": self.title,
-            "command": self.command,
-            "date": datetime.datetime.now().isoformat(" ", "minutes"),
+            **self.about,
             "status": self.status,
             "full": self.full,
             "limit": self.limit,
