@@ -1,6 +1,6 @@
 // Complex numbers: the conjugate and negative views, real and imaginary parts.
 #include "kernels/pointwise_table.h"
-#include "ops/ops.h"
+#include "ops/fft.h"
 #include "tensor/iterator.h"
 
 namespace rl::ops {
@@ -103,7 +103,8 @@ const auto conj_values = define<Tensor(Tensor)>("_conj_physical(Tensor self) -> 
   .pointwise(kernels::conj_physical)
   .grad("self", "grad", [](const Tensor& grad) { return rl::conj(grad); });
 
-const auto conj_physical = define<Tensor(Tensor)>("conj_physical(Tensor self) -> Tensor")
+const Op<Tensor(Tensor)> conj_physical = define<Tensor(Tensor)>(
+    "conj_physical(Tensor self) -> Tensor")
   .doc(R"(
     The complex conjugate with its values carried out; a real tensor is returned as it is.
 

@@ -1,6 +1,6 @@
 // Elements in other places: flip, roll, repeat, triangles, and the copies of a changed part.
 #include "kernels/copy.h"
-#include "ops/ops.h"
+#include "ops/fft.h"
 #include "tensor/iterator.h"
 
 namespace rl::ops {

@@ -1,4 +1,5 @@
 // Padding: with a constant, or with the input's own edge, mirror image or other end.
+#include "ops/fft.h"
 #include "ops/formats.h"
 
 namespace rl::ops {
