@@ -134,6 +134,7 @@ from .functional import (
     nonzero,
     numel,
     split,
+    stft,
     typename,
 )
 from .interchange import asarray

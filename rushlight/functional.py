@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from . import _C
 
-__all__ = ["broadcast_shapes", "is_nonzero", "is_tensor", "nonzero", "numel", "split", "typename"]
+__all__ = [
+    "broadcast_shapes", "is_nonzero", "is_tensor", "nonzero", "numel", "split", "stft", "typename",
+]  # fmt: skip
 
 
 def is_tensor(obj, /) -> bool:
@@ -196,3 +198,41 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     if compute_mode not in _CDIST_MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     return _C._ops_table["cdist"](x1, x2, p, _CDIST_MODES[compute_mode])
+
+
+def stft(
+    input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect",
+    normalized=False, onesided=None, return_complex=None, align_to_window=None,
+):  # fmt: skip
+    """The Fourier transforms of overlapping parts of a signal: its spectrum as time goes on.
+
+    ``input``: (time) or (batch, time). Part m begins at ``m * hop_length`` (``n_fft // 4`` unless
+    given), is multiplied by ``window`` (of ``win_length``, ``n_fft`` unless given, with zeros on
+    both sides up to ``n_fft``; ones unless given) and transformed. With ``center`` the signal is
+    padded by ``n_fft // 2`` on both sides first, as ``pad_mode`` says, so that part m has its
+    middle there; without, ``align_to_window`` takes parts as long as the window, not as ``n_fft``.
+
+    Gives (batch, frequencies, parts): ``n_fft // 2 + 1`` frequencies if ``onesided``, the default
+    for real numbers, else ``n_fft``; divided by the square root of ``n_fft`` if ``normalized``.
+    ``return_complex=False``, which is deprecated, gives pairs of real numbers in a last dimension.
+    """
+    if _C._has_torch_function_variadic(input):
+        from . import overrides
+
+        return overrides.handle_torch_function(
+            stft, (input,), input, n_fft, hop_length=hop_length, win_length=win_length,
+            window=window, center=center, pad_mode=pad_mode, normalized=normalized,
+            onesided=onesided, return_complex=return_complex, align_to_window=align_to_window,
+        )  # fmt: skip
+    if center and align_to_window is not None:
+        raise RuntimeError("stft align_to_window should only be set when center = false")
+    if center:
+        dims = input.dim()
+        side = int(n_fft // 2)
+        planes = input.view([1] * (3 - dims) + list(input.shape))
+        input = _C._nn_table["pad"](planes, [side, side], pad_mode)
+        input = input.view(input.shape[-dims:])
+    return _C._ops_table["stft"](
+        input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex,
+        align_to_window,
+    )  # fmt: skip

@@ -241,7 +241,7 @@ void one_row_to_real(const FftPlan<T>& plan, const FftRoots<T>* roots, int64_t n
 
 // Many short rows go side by side: kFftLanes at a time, turned to columns.
 template <class T> bool side_by_side(const FftPlan<T>& plan, int64_t count) {
-  return plan.kind == FftPlan<T>::Passes && plan.n <= 64 && count >= kFftLanes<T> / 2;
+  return plan.kind == FftPlan<T>::Passes && plan.n <= 384 && count >= kFftLanes<T> / 2;
 }
 
 // f(first row, how many) for blocks of kFftLanes rows; n: points of each.

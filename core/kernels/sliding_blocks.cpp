@@ -93,6 +93,21 @@ template <class T> void to_image_of(const SlidingBlocks& s, void* images, const 
   to_image(s, static_cast<T*>(images), static_cast<const T*>(columns));
 }
 
+template <class T> void add_windows_of(const Windows& w, T* out, const T* in) {
+  const int64_t work = w.length + w.count * w.size;
+  parallel_for(0, w.rows, 32768 / (work + 1) + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      T* const row = out + r * w.length;
+      std::fill(row, row + w.length, T(0));
+      for (int64_t k = 0; k < w.count; ++k) {
+        T* __restrict const to = row + k * w.step;
+        const T* __restrict const from = in + r * w.in_row + k * w.in_window;
+        for (int64_t i = 0; i < w.size; ++i) to[i] += from[i];
+      }
+    }
+  });
+}
+
 }  // namespace
 
 void image_to_columns(const SlidingBlocks& s, int64_t item, void* columns, const void* images) {
@@ -117,6 +132,12 @@ void columns_to_image(const SlidingBlocks& s, DType dtype, void* images, const v
     case DType::ComplexDouble: return to_image_of<std::complex<double>>(s, images, columns);
     default: return to_image_of<bool>(s, images, columns);
   }
+}
+
+void add_windows(const Windows& w, DType dtype, void* out, const void* in) {
+  if (dtype == DType::Float)
+    return add_windows_of(w, static_cast<float*>(out), static_cast<const float*>(in));
+  add_windows_of(w, static_cast<double*>(out), static_cast<const double*>(in));
 }
 
 }  // namespace rl::kernels

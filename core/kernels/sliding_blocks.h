@@ -20,4 +20,12 @@ void image_to_columns(const SlidingBlocks& s, int64_t item, void* columns, const
 // images (planes, in) from columns: what overlaps is added up.
 void columns_to_image(const SlidingBlocks& s, DType dtype, void* images, const void* columns);
 
+// Windows along a row of `length` numbers, one every `step`: steps of `in` in numbers.
+struct Windows {
+  int64_t rows = 1, length, count, size, step;
+  int64_t in_row, in_window;
+};
+// Rows that are the sums of their windows; `dtype` is Float or Double.
+void add_windows(const Windows& w, DType dtype, void* out, const void* in);
+
 }  // namespace rl::kernels

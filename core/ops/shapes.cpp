@@ -1,4 +1,5 @@
 // Views and composites that give other shapes: narrow, diagonals, unfold, flatten, broadcasts.
+#include "kernels/sliding_blocks.h"
 #include "ops/expect.h"
 
 namespace rl::ops {
@@ -102,6 +103,16 @@ const Op<Tensor(Tensor, Ints, int64_t, int64_t, int64_t)> unfold_backward =
       return;
     }
     const int64_t d = wrap_dim(dim, rank), windows = grad.sizes()[d];
+    const int64_t length = sizes[size_t(d)];
+    const bool plain = grad.dtype() == DType::Float || grad.dtype() == DType::Double;
+    const bool fits = grad.dim() == rank + 1 && grad.size(last) == size && step > 0 &&
+                      windows > 0 && size <= length && windows - 1 <= (length - size) / step &&
+                      (rank == 1 || grad.size(0) == sizes[0]);
+    if (plain && fits && rank <= 2 && d == rank - 1 && grad.stride(last) == 1) {  // istft's
+      return kernels::add_windows({rank == 2 ? sizes[0] : 1, length, windows, size, step,
+                                   rank == 2 ? grad.stride(0) : 0, grad.stride(d)},
+                                  grad.dtype(), result.data(), grad.data());
+    }
     for (int64_t k = 0; k < size; ++k) {
       const Tensor place = slice(result, d, k, k + (windows - 1) * step + 1, step);
       add.in_place(place, select(grad, last, k));
