@@ -122,6 +122,7 @@ from ._tensor_str import set_printoptions as set_printoptions
 from .random import set_rng_state as set_rng_state
 from ._settings import set_warn_always as set_warn_always
 from .functional import split as split
+from .functional import stft as stft
 from ._products import tensordot as tensordot
 from .random import thread_safe_generator as thread_safe_generator
 from .utils.dlpack import to_dlpack as to_dlpack

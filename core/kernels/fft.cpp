@@ -62,7 +62,15 @@ int64_t grain_of(int64_t n) {
   const int64_t passes = (64 - __builtin_clzll(uint64_t(n))) / 3 + 2;
   return std::max<int64_t>(1, 80000 / (n * passes + 100));
 }
-constexpr int64_t kRange = 16384;  // elements of a simple loop that are worth a thread
+// f(begin, end) for ranges of a simple loop that are worth a thread. Their borders do not depend on
+// the number of threads: at the ends of ranges numbers are rounded in another way.
+constexpr int64_t kRange = 16384;
+template <class F> void in_ranges(int64_t n, F f) {
+  if (n <= kRange) return f(int64_t(0), n);
+  parallel_for(0, (n + kRange - 1) / kRange, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) f(i * kRange, std::min(n, (i + 1) * kRange));
+  });
+}
 
 // What a transform reads and writes: planes, or memory where the parts alternate (im is null).
 template <class P> struct Numbers {
@@ -141,7 +149,7 @@ template <class T> class InSteps {
 
 template <class T>
 void multiply(T* re, T* im, const std::vector<T>& by_re, const std::vector<T>& by_im) {
-  parallel_for(0, int64_t(by_re.size()), kRange, [&](int64_t begin, int64_t end) {
+  in_ranges(int64_t(by_re.size()), [&](int64_t begin, int64_t end) {
     fft_loops<T>().multiply(re + begin, im + begin, by_re.data() + begin, by_im.data() + begin,
                             end - begin);
   });
@@ -163,12 +171,12 @@ template <class T> void by_convolution(const FftPlan<T>& plan, FftPlanes<T>& at)
 }
 
 template <class T> void split(const T* in, int64_t n, T* re, T* im) {
-  parallel_for(0, n, kRange, [&](int64_t begin, int64_t end) {
+  in_ranges(n, [&](int64_t begin, int64_t end) {
     fft_loops<T>().split(in + 2 * begin, end - begin, re + begin, im + begin);
   });
 }
 template <class T> void join(const T* re, const T* im, int64_t n, T scale, T* out) {
-  parallel_for(0, n, kRange, [&](int64_t begin, int64_t end) {
+  in_ranges(n, [&](int64_t begin, int64_t end) {
     fft_loops<T>().join(re + begin, im + begin, end - begin, scale, out + 2 * begin);
   });
 }
@@ -204,7 +212,7 @@ void one_row_of_real(const FftPlan<T>& plan, const FftRoots<T>* roots, int64_t n
   } else {
     split(in, n / 2, at.re, at.im);
     fft_in_planes(plan, at);
-    parallel_for(0, n / 2, kRange, [&](int64_t begin, int64_t end) {
+    in_ranges(n / 2, [&](int64_t begin, int64_t end) {
       fft_loops<T>().real_after(at.re, at.im, roots->cos.data(), roots->sin.data(), n / 2, begin,
                                 end, scale, out);
     });
@@ -230,7 +238,7 @@ void one_row_to_real(const FftPlan<T>& plan, const FftRoots<T>* roots, int64_t n
     for (int64_t j = 0; j < n; ++j) out[j] = at.im[j] * scale;
     return;
   }
-  parallel_for(0, n / 2, kRange, [&](int64_t begin, int64_t end) {
+  in_ranges(n / 2, [&](int64_t begin, int64_t end) {
     fft_loops<T>().real_before(in, roots->cos.data(), roots->sin.data(), n / 2, begin, end, at.re,
                                at.im);
   });

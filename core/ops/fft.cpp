@@ -221,18 +221,18 @@ const Op<Tensor(Tensor, Ints, int64_t, bool)> fft_r2c = define<Tensor(Tensor, In
     kernels::fft_rows_of_real(self.dtype(), rows, !onesided, from.data(), result.data());
     other_dims(result, layout.order, dim.size(), true);
   })
-  // The gradient of what is left out is zero: the backward transform's real part comes from half
-  // of it, where the first and, for an even size, the last of a dimension count once.
+  // The gradient of what is left out is zero. The engine takes the real part.
   .grad("self", "grad, dim, normalization, onesided, self.sizes",
         [](const Tensor& grad, Ints dim, int64_t normalization, bool onesided, Ints sizes) {
     if (!onesided) return fft_c2c(grad, dim, normalization, false);
-    const int64_t last = wrap_dim(dim[dim.size() - 1], grad.dim()), n = sizes[size_t(last)];
-    const int64_t twice = n - grad.sizes()[size_t(last)];
-    if (twice == 0) return fft_c2r(grad, dim, normalization, n);
-    const Tensor half = grad * Scalar(0.5);
-    Tensors parts{narrow(grad, last, 0, 1), narrow(half, last, 1, twice)};
-    if (n % 2 == 0) parts.push_back(narrow(grad, last, n / 2, 1));
-    return fft_c2r(cat(parts, last), dim, normalization, n);
+    const int64_t last = wrap_dim(dim[dim.size() - 1], grad.dim());
+    const int64_t missing = sizes[size_t(last)] - grad.sizes()[size_t(last)];
+    if (missing == 0) return fft_c2c(grad, dim, normalization, false);
+    Dims pad;
+    pad.resize(size_t(2 * (grad.dim() - last)));
+    std::fill(pad.begin(), pad.end(), 0);
+    pad[pad.size() - 1] = missing;
+    return fft_c2c(constant_pad_nd(grad, pad, 0), dim, normalization, false);
   });
 
 const Op<Tensor(Tensor, Ints, int64_t, int64_t)> fft_c2r =

@@ -212,16 +212,18 @@ void infer_frequencies(Infer& r, const char* name, int64_t n, MaybeDType dtype,
         "\"arange_cpu\" not implemented for '", type_name_of(t), "'");
   r.result({n}, t, d);
 }
-// Whole numbers from `first` on, in the dtype of the result, times the distance of frequencies.
+// Whole numbers from `first` on, rounded to the dtype of the result, times the distance of
+// frequencies.
 void fill_frequencies(const Tensor& part, int64_t first, double step) {
   NoGrad quiet;
-  const Tensor numbers = arange(part.numel(), part.dtype());
-  copy_data(part, (numbers + Scalar(first)) * Scalar(step));
+  const Tensor numbers = arange(part.numel(), compute_of(part.dtype())) + Scalar(first);
+  copy_data(part, to_dtype(numbers, part.dtype()) * Scalar(step));
 }
 
 }  // namespace
 
-// The op, its out= form with what that asks of the target, and its text.
+// The op, its out= form with what that asks of the target, and its text. CALLED is what messages
+// call it: PyTorch's say fftn of its inverse as well.
 #define RL_ONE(name, WANT, DOC, ...)                                                          \
   const auto fft_##name = define<Tensor(Tensor, MaybeInt, int64_t, MaybeText)>(               \
       "fft_" #name "(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor")        \
@@ -242,9 +244,9 @@ void fill_frequencies(const Tensor& part, int64_t first, double step) {
     .composite([](const Tensor& self, MaybeInts s, Dim dim, MaybeText norm) -> Tensor {       \
       __VA_ARGS__                                                                             \
     });
-#define RL_MANY(name, WANT, DOC, DOC2, ...)                                                   \
-  RL_MANY_OF(name##n, "int[1]? dim=None", MaybeInts, WANT, #name "n", DOC, __VA_ARGS__)       \
-  RL_MANY_OF(name##2, "int[1] dim=[-2, -1]", Ints, WANT, #name "n", DOC2, __VA_ARGS__)
+#define RL_MANY(name, WANT, CALLED, DOC, DOC2, ...)                                           \
+  RL_MANY_OF(name##n, "int[1]? dim=None", MaybeInts, WANT, CALLED, DOC, __VA_ARGS__)          \
+  RL_MANY_OF(name##2, "int[1] dim=[-2, -1]", Ints, WANT, CALLED, DOC2, __VA_ARGS__)
 
 RL_ONE(fft, want_complex_out, R"(
     The discrete Fourier transform along `dim`: X[k] = sum_j x[j] exp(-2 pi i j k / n). The input
@@ -304,7 +306,7 @@ RL_ONE(ihfft, want_complex_out, R"(
   refuse_complex("ihfft", "", self);
   return one_r2c(self, n, dim, norm, false, true);)
 
-RL_MANY(fft, want_complex_out, R"(
+RL_MANY(fft, want_complex_out, "fftn", R"(
     The discrete Fourier transform along each of `dim`: all dimensions unless given, or the last
     ones if `s` is, the sizes that the input is cut off or filled with zeros to (-1: as it is).
     See torch.fft.fft for `norm`; n is the product of the sizes.
@@ -321,7 +323,7 @@ RL_MANY(fft, want_complex_out, R"(
   )",
   return many_c2c(self, s, dim, norm, true);)
 
-RL_MANY(ifft, want_complex_out, R"(
+RL_MANY(ifft, want_complex_out, "fftn", R"(
     The inverse of fftn.
 
     >>> torch.fft.ifftn(torch.tensor([[4., 0.], [0., 0.]]))
@@ -336,7 +338,7 @@ RL_MANY(ifft, want_complex_out, R"(
   )",
   return many_c2c(self, s, dim, norm, false);)
 
-RL_MANY(rfft, want_complex_out, R"(
+RL_MANY(rfft, want_complex_out, "rfftn", R"(
     The transform of real numbers along each of `dim`, without half of the last of them. See
     torch.fft.fftn.
 
@@ -353,7 +355,7 @@ RL_MANY(rfft, want_complex_out, R"(
   )",
   return many_rfft(self, s, dim, norm);)
 
-RL_MANY(irfft, want_real_out, R"(
+RL_MANY(irfft, want_real_out, "irfftn", R"(
     The inverse of rfftn; `s` are the sizes of the result, its last 2 (size - 1) unless given.
 
     >>> torch.fft.irfftn(torch.tensor([[4., 0.], [0., 0.]]))
@@ -368,7 +370,7 @@ RL_MANY(irfft, want_real_out, R"(
   )",
   return many_irfft(self, s, dim, norm);)
 
-RL_MANY(hfft, want_real_out, R"(
+RL_MANY(hfft, want_real_out, "hfftn", R"(
     The transform of a signal that is the conjugate of its mirror image, given by its first half
     along the last of `dim`. See torch.fft.hfft and torch.fft.fftn.
 
@@ -384,7 +386,7 @@ RL_MANY(hfft, want_real_out, R"(
   )",
   return many_hfft(self, s, dim, norm);)
 
-RL_MANY(ihfft, want_complex_out, R"(
+RL_MANY(ihfft, want_complex_out, "ihfftn", R"(
     The inverse of hfftn.
 
     >>> torch.fft.ihfftn(torch.tensor([[4., 0.], [0., 0.]]))

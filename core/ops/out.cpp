@@ -222,7 +222,9 @@ void copied_out(const Record& r, const Arg* args, const Tensor* targets) {
     m.sizes = Dims(made.sizes());
     m.strides = Dims(made.strides());
     // LAPACK's column-major results are copied into rows, except where takes_columns says so.
-    m.strided = r.kind == Kind::Produce || (r.kind == Kind::Kernel && (r.forms & NN));
+    // What is the conjugate of a result keeps its order: the op that conjugates is pointwise.
+    m.strided = r.kind == Kind::Produce || (r.kind == Kind::Kernel && (r.forms & NN)) ||
+                made.is_conj();
     m.dtype = made.dtype();
     m.device = made.device();
     const bool columns = takes_columns(r, i, targets[i], made);

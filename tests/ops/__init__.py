@@ -22,6 +22,7 @@ FAMILIES = (
     "creation",
     "casting",
     "complex",
+    "fft",
     "random",
     "native",
 )
