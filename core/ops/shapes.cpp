@@ -103,13 +103,9 @@ const Op<Tensor(Tensor, Ints, int64_t, int64_t, int64_t)> unfold_backward =
       return;
     }
     const int64_t d = wrap_dim(dim, rank), windows = grad.sizes()[d];
-    const int64_t length = sizes[size_t(d)];
     const bool plain = grad.dtype() == DType::Float || grad.dtype() == DType::Double;
-    const bool fits = grad.dim() == rank + 1 && grad.size(last) == size && step > 0 &&
-                      windows > 0 && size <= length && windows - 1 <= (length - size) / step &&
-                      (rank == 1 || grad.size(0) == sizes[0]);
-    if (plain && fits && rank <= 2 && d == rank - 1 && grad.stride(last) == 1) {  // istft's
-      return kernels::add_windows({rank == 2 ? sizes[0] : 1, length, windows, size, step,
+    if (plain && rank <= 2 && d == rank - 1 && grad.stride(last) == 1) {  // those of istft
+      return kernels::add_windows({rank == 2 ? sizes[0] : 1, sizes[size_t(d)], windows, size, step,
                                    rank == 2 ? grad.stride(0) : 0, grad.stride(d)},
                                   grad.dtype(), result.data(), grad.data());
     }
