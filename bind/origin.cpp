@@ -9,6 +9,7 @@
 #include "bind/autograd.h"
 #include "bind/module.h"
 #include "bind/tensor.h"
+#include "ops/op_node.h"
 
 namespace rl::bind {
 namespace {
@@ -261,6 +262,22 @@ PyObject* saved_bytes(PyObject*, PyObject* o) {
   });
 }
 
+PyObject* saved(PyObject*, PyObject* o) {
+  return guarded([&] {
+    check(is_node(o), ErrorKind::Type, "_saved(): expected a graph node, not ", Py_TYPE(o)->tp_name);
+    Owned list(need(PyList_New(0)));
+    const Ref<Node> held = node_of(o);
+    const auto* node = dynamic_cast<const OpNode*>(held.get());
+    if (!node) return list.leave();
+    for (auto& [name, t] : node->saved_tensors()) {
+      Owned tensor(need(wrap(t)));
+      Owned pair(need(Py_BuildValue("(sO)", name.c_str(), tensor.get())));
+      need(PyList_Append(list.get(), pair.get()) == 0);
+    }
+    return list.leave();
+  });
+}
+
 PyObject* place(PyObject*, PyObject* o) {
   const unsigned long long at = PyLong_AsUnsignedLongLong(o);
   return PyErr_Occurred() ? nullptr : origin_place(at);
@@ -295,6 +312,8 @@ PyMethodDef functions[] = {
      "_last_writer(tensor): where its storage was last changed in place, or None."},
     {"_freed_by", freed_by, METH_O,
      "_freed_by(node): the backward call that freed what the node had saved, or None."},
+    {"_saved", saved, METH_O,
+     "_saved(node): the tensors that an op's node keeps for backward now, as (name, tensor)."},
     {"_saved_bytes", saved_bytes, METH_O,
      "_saved_bytes(node): the bytes of tensors that it keeps for backward now."},
     {}};

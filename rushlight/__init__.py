@@ -170,9 +170,11 @@ _HOME = {
     "chain_matmul": "_linear_algebra",
     "combinations": "_shapes",
     "einsum": "_products",
+    "explain": "diagnosis.answers",
     "fork_rng": "random",
     "from_dlpack": "utils.dlpack",
     "gradient": "_differences",
+    "graph": "diagnosis.answers",
     "load": "serialization",
     "lu": "_linear_algebra",
     "meshgrid": "_shapes",
@@ -180,6 +182,7 @@ _HOME = {
     "tensordot": "_products",
     "to_dlpack": "utils.dlpack",
     "unravel_index": "_differences",
+    "why_no_grad": "diagnosis.answers",
 }
 _HOME |= dict.fromkeys(
     "autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "

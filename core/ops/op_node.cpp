@@ -247,6 +247,22 @@ int64_t OpNode::bytes() const {
   return n;
 }
 
+std::vector<std::pair<std::string, Tensor>> OpNode::saved_tensors() const {
+  std::vector<std::pair<std::string, Tensor>> found;
+  for (size_t i = 0; i < record_.saves.size() && i < saved_.size(); ++i) {
+    const auto& source = record_.saves[i];
+    const bool result = source.kind == Formula::Source::Result;
+    const std::string& name = result ? record_.returns[size_t(source.index)].name
+                                     : record_.params[size_t(source.index)].name;
+    const Value& value = saved_[i].raw();
+    if (value.is_tensor() && value.tensor()) found.emplace_back(name, value.tensor());
+    if (value.arg().tag == Tag::Tensors)
+      for (const Tensor& t : value.tensors())
+        if (t) found.emplace_back(name, t);
+  }
+  return found;
+}
+
 Value OpNode::saved(const Formula::Source& wanted) const {
   if (freed_) fail_freed();
   for (size_t i = 0; i < record_.saves.size(); ++i) {

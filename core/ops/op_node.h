@@ -24,6 +24,8 @@ class OpNode : public Node {
   uint64_t needed() const { return needed_; }
   // A saved value by name ("self", "result"), for `grad_fn._saved_self`; throws when freed.
   Value saved(const Formula::Source& s) const;
+  // The tensors that are saved now, by the record's names; those of a list one by one.
+  std::vector<std::pair<std::string, Tensor>> saved_tensors() const;
 
  private:
   size_t first_edge(int param) const;

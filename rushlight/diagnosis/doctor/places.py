@@ -72,7 +72,11 @@ def at_place(nodes: list, number: int):
 
 def is_method(site: Site) -> bool:
     """Whether the call is ``tensor.name(...)`` and not ``torch.name(...)``."""
-    node = site.node
+    return is_tensor_method(site.source, site.node)
+
+
+def is_tensor_method(source: Source, node) -> bool:
+    """Whether a node is a call ``tensor.name(...)``, of something that is no imported module."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     root = node.func.value
@@ -80,7 +84,7 @@ def is_method(site: Site) -> bool:
         root = root.value
     if not isinstance(root, ast.Name):
         return True
-    return root.id not in imported(site.source)
+    return root.id not in imported(source)
 
 
 def imported(source: Source) -> set[str]:

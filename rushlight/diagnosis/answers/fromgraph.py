@@ -1,0 +1,191 @@
+"""Missing gradients of a loss that was computed already: its graph, and the source for the rest."""
+
+from __future__ import annotations
+
+import ast
+import sys
+
+from rushlight import _C, nn
+
+from .. import graphs, upstream, values
+from ..doctor import places
+from ..source import Source
+from . import kept
+
+READ = "read from source"
+_CUTTING = {
+    "detach": "detach",
+    "data": ".data",
+    "item": "item gives a Python number",
+    "numpy": "numpy leaves the graph",
+    "tolist": "tolist gives Python numbers",
+    "argmax": "argmax gives positions, which have no gradient",
+    "argmin": "argmin gives positions, which have no gradient",
+    "long": "whole numbers have no gradient",
+    "int": "whole numbers have no gradient",
+}
+
+
+def groups_from(subject, parameters: list, loss) -> list:
+    """Groups as far as a graph and the source tell."""
+    from .nograd import HAS, NONE, ZERO, Group, Reason
+
+    reached = {id(v) for v in graphs.leaves(loss)}
+    on_the_way = {id(p) for _, p in parameters if p.grad_fn is not None} and {
+        node for node in graphs.nodes(loss)
+    }
+    cuts = _cuts(loss)
+    made: dict[tuple, Group] = {}
+
+    def put(key, group):
+        if key in made:
+            made[key].names += group.names
+        else:
+            made[key] = group
+
+    for name, p in parameters:
+        if not p.is_leaf and p.grad_fn in on_the_way:
+            reason = Reason("it is a result, not a leaf: .grad is kept for leaves only")
+            title = "backward gives it one, and .grad stays None without retain_grad()"
+            put(("result", name), Group([name], NONE, title, [reason]))
+        elif id(p) in reached:
+            zero = p.grad is not None and not bool((p.grad != 0).any())
+            title = "its gradient is 0 throughout; give a function for the op that made it so"
+            put((zero,), Group([name], ZERO if zero else HAS, title if zero else ""))
+        elif not p.requires_grad:
+            reason = freezing()
+            title = "frozen: requires_grad is False"
+            put(("frozen",), Group([name], NONE, title, [reason] if reason else []))
+        else:
+            reasons = _for_parameter(subject, p, cuts)
+            key = ("cut", *((r.file, r.line) for r in reasons))
+            title = "the loss does not reach it" + ("" if reasons else "; nothing tells why")
+            put(key, Group([name], NONE, title, reasons))
+    return list(made.values())
+
+
+def freezing():
+    """The line that freezes parameters, as the source has it."""
+    from .nograd import Reason
+
+    for source in _sources():
+        for node in ast.walk(source.tree):
+            off = upstream.called(node) == "requires_grad_" and node.args
+            if (off and ast.unparse(node.args[0]) == "False") or (
+                isinstance(node, ast.Assign)
+                and ast.unparse(node.value) == "False"
+                and isinstance(node.targets[0], ast.Attribute)
+                and node.targets[0].attr == "requires_grad"
+            ):
+                text = source.segment(source.statement_of(node)).split("\n")[0]
+                return Reason("freezes parameters", source.file, node.lineno, text, READ)
+    return None
+
+
+def _sources() -> list[Source]:
+    from ..doctor.calls import is_user
+
+    files = []
+    frame = sys._getframe(1)
+    while frame is not None:
+        if is_user(frame.f_code):
+            files.append(frame.f_code.co_filename)
+        frame = frame.f_back
+    files += [
+        f
+        for m in list(sys.modules.values())
+        if isinstance(f := getattr(m, "__file__", None), str) and upstream._is_users(f)
+    ]
+    found = [Source.of(f) for f in dict.fromkeys(files) if f.endswith(".py")]
+    return [s for s in found if s is not None]
+
+
+def _cuts(loss) -> list[tuple]:
+    """(reason, expression, source) of cuts in the functions that the graph's ops stand in."""
+    seen, found = set(), []
+    for node in graphs.nodes(loss):
+        origins = [_C._origin(node)]
+        origins += [_C._origin(t) for _, t in kept.saved(node) if not t.requires_grad]
+        for spot in map(upstream.of_place, origins):
+            if spot is None:
+                continue
+            scope = spot.source.function_of(spot.node) or spot.source.tree
+            if id(scope) in seen:
+                continue
+            seen.add(id(scope))
+            found += [cut for cut in _in_scope(spot.source, scope)]
+    return found
+
+
+def _in_scope(source: Source, scope) -> list[tuple]:
+    from .nograd import Reason
+
+    found = []
+    for node in ast.walk(scope):
+        name = upstream.called(node) if isinstance(node, ast.Call) else getattr(node, "attr", "")
+        is_cut = name in _CUTTING and isinstance(node, (ast.Call, ast.Attribute))
+        if is_cut and isinstance(node, ast.Attribute) and name != "data":
+            continue
+        text = _CUTTING.get(name) if is_cut else None
+        if text is None and isinstance(node, ast.Call):
+            around = places.no_grad_around(source, node)
+            if around is not None and not places.is_no_grad(source, node):
+                text = f"under no_grad of line {around.lineno}"
+        if text is not None:
+            line = source.segment(source.statement_of(node)).split("\n")[0]
+            found.append((Reason(text, source.file, node.lineno, line, READ), node, source))
+    return found
+
+
+def _for_parameter(subject, p, cuts: list[tuple]) -> list:
+    """The cuts that name the module of a parameter; else whether that is named at all; else all."""
+    from .nograd import Reason
+
+    owner, attribute = _owner(subject, p)
+    if attribute is not None:
+        naming = [
+            reason
+            for reason, node, _ in cuts
+            for part in ast.walk(node)
+            if isinstance(part, ast.Attribute) and part.attr == attribute
+        ]
+        if naming:
+            return naming[:1]
+        found = upstream.class_source(type(owner))
+        if found is not None:
+            source, cls = found
+            uses = [
+                n
+                for n in ast.walk(cls)
+                if isinstance(n, ast.Attribute)
+                and n.attr == attribute
+                and isinstance(n.ctx, ast.Load)
+                and getattr(source.function_of(n), "name", "") != "__init__"
+            ]
+            if not uses:
+                module = getattr(owner, attribute)
+                built = _C._built(module) if isinstance(module, nn.Module) else []
+                text = f"{attribute} is used nowhere in {cls.name} but where it is made"
+                line = built[0][2] if built else cls.lineno
+                return [Reason(text, source.file, line, "", READ)]
+    lines, kept_ones = set(), []
+    for reason, _, _ in cuts:
+        if (reason.file, reason.line) not in lines:
+            lines.add((reason.file, reason.line))
+            kept_ones.append(reason)
+    return kept_ones[:3]
+
+
+def _owner(subject, p):
+    """The module of the user's that names the one a parameter is in, and the attribute."""
+    if not isinstance(subject, nn.Module):
+        return None, None
+    for path, module in subject.named_modules():
+        if any(q is p for q in module.parameters(recurse=False)):
+            parts = path.split(".") if path else []
+            while parts:
+                outer = subject.get_submodule(".".join(parts[:-1]))
+                if not type(outer).__module__.startswith("rushlight"):
+                    return outer, parts[-1]
+                parts.pop()
+    return None, None
