@@ -56,7 +56,10 @@ def describe_module(module) -> str:
 
 def made_at(value) -> str | None:
     """Where a tensor was made, as ``file.py:12``."""
-    return place_of(_C._origin(value)) if is_tensor(value) else None
+    origin = _C._origin(value) if is_tensor(value) else None
+    if origin is None or origin[0] == "<trial>":
+        return None
+    return place_of(origin)
 
 
 def module_path(root, module) -> str | None:

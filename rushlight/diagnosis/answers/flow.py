@@ -69,7 +69,6 @@ class Flow(TorchFunctionMode):
         self.steps: list[Step] = []
         self.leaving: list[Step] = []
         self.uncut = uncut
-        self.used = 0
         for p in parameters:
             bit = self.bits[id(p)]
             self._set(p, Value(bit, bit if p.requires_grad else 0))
@@ -78,11 +77,25 @@ class Flow(TorchFunctionMode):
         """What is known of a tensor now."""
         known = self.values.get(id(tensor))
         if known is None:
-            known = Value()
+            known = self._met(tensor)
             self._set(tensor, known)
         if tensor.requires_grad and known.flow & ~known.grad and known.step is not None:
             self._joined(known)
         return known
+
+    def _met(self, tensor) -> Value:
+        """A tensor that no op made: on memory that is known, its values came by way of numpy."""
+        others = self.on_storage.get(_address(tensor))
+        before = self.values[id(others[-1])] if others else None
+        found = _user_sites() if before is not None and before.flow else None
+        if not found:
+            return Value()
+        step = Step("numpy", found[0], [before], lost=before.grad)
+        step.reason = "numpy keeps no history"
+        value = Value(before.flow, before.grad if tensor.requires_grad else 0, step)
+        step.outs = [value]
+        self.steps.append(step)
+        return value
 
     def _joined(self, value: Value) -> None:
         """A custom function gave its result a graph after the ops inside had run without one."""
@@ -135,16 +148,13 @@ class Flow(TorchFunctionMode):
         name = step.name
         written = _written(name, args, kwargs)
         outs = [written] if written is not None else _tensors([result])
-        if not step.ins and name in COPYING and outs:
-            step.ins = [self.value(t) for t in self.on_storage.get(_address(outs[0]), [])[:1]]
         flow = grad = 0
         for value in step.ins:
             flow |= value.flow
             grad |= value.grad
-        self.used |= flow
         if not outs:
-            if grad and name in LEAVING:
-                step.lost = grad
+            if flow and name in LEAVING:
+                step.lost = flow
                 self.leaving.append(step)
             return
         if not flow and not step.ins:
@@ -190,9 +200,6 @@ class Flow(TorchFunctionMode):
     def last_of(self, bit: int) -> Step | None:
         """The last step that a parameter's values went into."""
         return next((s for s in reversed(self.steps) if any(v.flow & bit for v in s.ins)), None)
-
-    def first_of(self, bit: int) -> Step | None:
-        return next((s for s in self.steps if any(v.flow & bit for v in s.ins)), None)
 
     def where_it_vanishes(self, steps: list[Step], bit: int) -> Step | None:
         """The op that got a gradient with values and handed on one that is all zero."""

@@ -101,38 +101,47 @@ def _sources() -> list[Source]:
 
 
 def _cuts(loss) -> list[tuple]:
-    """(reason, expression, source) of cuts in the functions that the graph's ops stand in."""
-    seen, found = set(), []
+    """(reason, expression, source) of cuts in the statements that the graph's values come from."""
+    found, seen = [], set()
     for node in graphs.nodes(loss):
         origins = [_C._origin(node)]
         origins += [_C._origin(t) for _, t in kept.saved(node) if not t.requires_grad]
         for spot in map(upstream.of_place, origins):
-            if spot is None:
-                continue
-            scope = spot.source.function_of(spot.node) or spot.source.tree
-            if id(scope) in seen:
-                continue
-            seen.add(id(scope))
-            found += [cut for cut in _in_scope(spot.source, scope)]
+            if spot is not None:
+                found += _behind(spot.source, spot.statement, seen)
     return found
 
 
-def _in_scope(source: Source, scope) -> list[tuple]:
+def _behind(source: Source, statement, seen: set, depth: int = 0) -> list[tuple]:
+    """Cuts in a statement, and in those before it that bind the names it reads."""
+    if id(statement) in seen or depth > 6:
+        return []
+    seen.add(id(statement))
+    scope = source.function_of(statement)
+    found = _in_statement(source, statement)
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            before = source.last_assignment(node.id, statement.lineno, scope)
+            if before is not None:
+                found += _behind(source, before, seen, depth + 1)
+    return found
+
+
+def _in_statement(source: Source, statement) -> list[tuple]:
     from .nograd import Reason
 
-    found = []
-    for node in ast.walk(scope):
-        name = upstream.called(node) if isinstance(node, ast.Call) else getattr(node, "attr", "")
-        is_cut = name in _CUTTING and isinstance(node, (ast.Call, ast.Attribute))
-        if is_cut and isinstance(node, ast.Attribute) and name != "data":
-            continue
-        text = _CUTTING.get(name) if is_cut else None
-        if text is None and isinstance(node, ast.Call):
-            around = places.no_grad_around(source, node)
-            if around is not None and not places.is_no_grad(source, node):
-                text = f"under no_grad of line {around.lineno}"
+    line, found = source.segment(statement).split("\n")[0], []
+    if isinstance(statement, (ast.For, ast.While, ast.With, ast.If)):
+        return []
+    around = places.no_grad_around(source, statement)
+    for node in ast.walk(statement):
+        name = upstream.called(node) if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Attribute) and node.attr == "data":
+            name = "data"
+        text = _CUTTING.get(name)
+        if text is None and isinstance(node, ast.Call) and around is not None:
+            text = f"under no_grad of line {around.lineno}"
         if text is not None:
-            line = source.segment(source.statement_of(node)).split("\n")[0]
             found.append((Reason(text, source.file, node.lineno, line, READ), node, source))
     return found
 

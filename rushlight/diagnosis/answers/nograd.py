@@ -266,26 +266,24 @@ class _Run:
         if len(cuts) == 1 or len(reasons) == 1:
             title = f"line {reasons[0].line} cuts the path to the loss"
         else:
-            title = f"all {len(reasons)} ways to the loss are cut"
+            title = f"{_count(len(reasons))} ways to the loss are cut"
         return Group([name], NONE, title, reasons), ("cut", *keys)
 
     def _not_reached(self, name: str, p, bit: int) -> tuple[Group, tuple]:
-        step = self.flow.last_of(bit)
-        if step is None:
-            built, calls = self._owner(p)
-            where = f"made at {values.place_of(built)}" if built else "in no module"
-            used = f"its module was called {calls} times" if calls is not None else "used by no op"
-            if calls:
-                used += ", and no op used it"
-            return Group([name], NONE, f"{where}; {used}"), ("unused", built, calls)
         leaving = [s for s in self.flow.leaving if s.lost & bit]
-        if leaving and step.name in ("item", "tolist", "numpy"):
-            step = leaving[-1]
         if leaving:
             step = leaving[-1]
             text = f"{step.name.strip('_')} leaves the graph: Python and numpy keep no history"
             reason = Reason(text, *step.place, step.text)
             return Group([name], NONE, "its values leave as numbers", [reason]), ("left", step.site)
+        step = self.flow.last_of(bit)
+        if step is None:
+            built, calls = self._owner(p)
+            where = f"made at {values.place_of(built)}" if built else "in no module"
+            used = f"called {calls} times" if calls is not None else "used by no op"
+            if calls:
+                used = f"called {calls} times, used by no op"
+            return Group([name], NONE, f"{where}, {used}"), ("unused", built, calls)
         reason = Reason(f"{step.name} is the last op that its values pass", *step.place, step.text)
         title = "nothing computed from it is used for the loss"
         return Group([name], NONE, title, [reason]), ("ends", step.site)
@@ -354,7 +352,7 @@ class _Run:
         if key[0] != "cut":
             return
         members = {id(p) for n, p in self.parameters if n in group.names}
-        known = [k for k in key[1:] if k is not None]
+        known = [k for k in key[1:] if k[0] != "op"]
         for keys in [[k] for k in known] + ([known] if len(known) > 1 else []):
             if group.fixes and len(keys) > 1:
                 return
@@ -368,8 +366,12 @@ class _Run:
                 group.fixes.append(Fix(", and ".join(texts), tried="the function, run again"))
 
 
+def _count(number: int) -> str:
+    return "both" if number == 2 else f"all {number}"
+
+
 def _cut_key(step: Step):
-    """What to take away to undo a cut; None where nothing stands for it."""
+    """What is to be taken away to undo a cut; ("op", ...) where nothing stands in its place."""
     if step.region is not None and step.is_off:
         return key_of_region(step.region)
     if step.name in ("detach", "data"):
