@@ -49,7 +49,7 @@ def describe_module(module) -> str:
         return f"Linear({module.in_features} -> {module.out_features})"
     if isinstance(module, nn.Embedding):
         return f"Embedding({module.num_embeddings}, {module.embedding_dim})"
-    extra = module.extra_repr()
+    extra = module.extra_repr().replace(", inplace=False", "").replace("inplace=False", "")
     name = type(module).__name__
     return f"{name}({extra})" if extra and len(extra) <= 40 else name
 

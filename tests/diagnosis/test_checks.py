@@ -7,7 +7,7 @@ from rushlight.diagnosis.finding import Edit, apply_edits
 from .doctor import Report, run
 from .traps import CLEAN, TRAPS
 
-WITHOUT_FIX = {"optim_late_layer", "cat_func", "fn_wrong", "tiny_rate"}
+WITHOUT_FIX = {"optim_late_layer", "cat_func", "fn_wrong"}
 
 
 def marked(text):

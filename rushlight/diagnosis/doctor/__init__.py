@@ -8,15 +8,15 @@ import time
 
 from .. import registry, trial
 from ..finding import SEVERITIES, Finding
-from . import watch
+from . import passes, watch
 
 
 class Doctor:
     """One run of one program.
 
     ``command`` is the target and its arguments as given; ``error`` the exception that ended it.
-    ``watch`` tells checks what the program does; ``trials`` whether fixes may be tried by running
-    the script again.
+    ``watch`` tells checks what the program does, ``passes`` which forward passes a backward used;
+    ``trials`` whether fixes may be tried by running the script again.
     """
 
     def __init__(self, command: list[str], trials: bool = True, ignored: frozenset = frozenset()):
@@ -25,6 +25,7 @@ class Doctor:
         self.ignored = ignored
         self.error: BaseException | None = None
         self.watch = watch.Watch()
+        self.passes = passes.Passes(self.watch)
         self.seconds = 0.0
         self.silenced = 0
         load_checks()
@@ -65,7 +66,7 @@ class Doctor:
                 if os.environ.get("RUSHLIGHT_DOCTOR_DEBUG"):
                     raise
                 print(f"doctor: {type(check).__name__} failed: {error!r}", file=sys.stderr)
-        kept = [f for f in _one_per_cause(found) if not self._is_silenced(f)]
+        kept = [f for f in _without_effects(_one_per_cause(found)) if not self._is_silenced(f)]
         kept.sort(key=lambda f: SEVERITIES.index(f.severity))
         for finding in kept:
             self._try(finding)
@@ -121,6 +122,26 @@ def _one_per_cause(found: list[Finding]) -> list[Finding]:
             seen.add(key)
             kept.append(finding)
     return kept
+
+
+# What follows from another kind where both are found: the cause alone is told.
+_EFFECTS = {
+    "gradients-explode": {"learning-rate-too-large", "relu-dead", "nan-made", "nan-gradient"},
+    "learning-rate-too-large": {"relu-dead", "nan-made", "nan-gradient", "loss-scale-falls"},
+    "gradients-never-zeroed": {"learning-rate-too-large", "gradients-explode", "relu-dead"},
+    "optimizer-never-steps": {"gradients-never-zeroed"},
+    "clip-at-wrong-place": {"gradients-explode", "learning-rate-too-large"},
+    "nan-made": {"loss-scale-falls"},
+    "nan-gradient": {"loss-scale-falls"},
+    "dropout-while-evaluating": {"graph-never-used"},
+    "scheduler-per-batch": {"learning-rate-too-small", "updates-lost"},
+}
+
+
+def _without_effects(found: list[Finding]) -> list[Finding]:
+    ids = {f.id for f in found}
+    effects = set().union(*(more for id, more in _EFFECTS.items() if id in ids))
+    return [f for f in found if f.id not in effects]
 
 
 def _status_of(error: SystemExit) -> int:

@@ -7,6 +7,7 @@ import time
 import weakref
 from functools import cached_property, lru_cache
 
+from rushlight._C import TensorBase
 from rushlight.overrides import TorchFunctionMode
 
 from .. import frames
@@ -116,7 +117,8 @@ class Calls(TorchFunctionMode):
         super().__init__()
         self._watch = watch
         self._made: dict[int, tuple] = {}
-        self._spent, self._began = 0.0, time.perf_counter()
+        self._most = 4000  # entries before those of tensors that are gone are dropped
+        self.spent, self._began = 0.0, time.perf_counter()
         self.inside = False
         self.on = False
         self.seen = 0
@@ -136,7 +138,7 @@ class Calls(TorchFunctionMode):
         passed = time.perf_counter() - self._began
         if passed < 0.5:
             return
-        if self._spent > passed / 8:
+        if self.spent > passed / 8:
             self.pop()
         else:
             self.push()
@@ -164,7 +166,7 @@ class Calls(TorchFunctionMode):
             self._watch.failed(error)
         finally:
             self.inside = False
-            self._spent += time.perf_counter() - began + 2e-6
+            self.spent += time.perf_counter() - began + 2e-6
         return result
 
     def _see(self, name, args, kwargs, result) -> None:
@@ -174,19 +176,25 @@ class Calls(TorchFunctionMode):
         site = site_of(frame)
         site.count += 1
         self.seen += 1
-        source = None
-        if args:
-            source = self.made(args[0])
-        op = Op(name, args, kwargs, result, site, frame, self, source)
-        self._watch.tell("op", op)
+        source = self.made(args[0]) if args else None
         made = Made(name, site, source.root if source is not None and name in PASSING else None)
-        made.module = op.known_module
-        made.passed = op.facts
-        for r in result if isinstance(result, (tuple, list)) else (result,):
-            if hasattr(r, "grad_fn"):
-                self._made[id(r)] = (weakref.ref(r), made)
-        if len(self._made) > 4000:
+        listeners = self._watch.hearing(name)
+        if listeners:
+            op = Op(name, args, kwargs, result, site, frame, self, source)
+            self._watch.call("op", listeners, (op,))
+            made.module = op.known_module
+            made.passed = op.facts
+        if isinstance(result, TensorBase):
+            self._made[id(result)] = (weakref.ref(result), made)
+        elif isinstance(result, (tuple, list)):
+            for r in result:
+                if isinstance(r, TensorBase):
+                    self._made[id(r)] = (weakref.ref(r), made)
+        else:
+            return
+        if len(self._made) > self._most:
             self._made = {k: v for k, v in self._made.items() if v[0]() is not None}
+            self._most = max(4000, 2 * len(self._made))
 
 
 class Op:

@@ -47,12 +47,13 @@ class Watch:
     loader(loader), batch(loader, batch)       when an iteration begins; before a batch is handed on
     mode(module, training)           before ``train()`` and ``eval()``
     load_state_dict(module, state, strict)   before; state_dict(module, state) after
-    op(Op)                           after each op (``calls.Op``), or a part of them where
-                                     watching all would take too long
+    op(Op)                           after an op of the names listened to (``calls.Op``), or a part
+                                     of them where watching all would take too long
     scheduler(scheduler)             after it is made
     module_zero_grad(module)         before
     clip(parameters)                 before gradients are clipped, ``parameters`` a list
     scaled(scaler), unscale(scaler, optimizer), scaler_step(scaler, optimizer)   before
+    scaler_update(scaler)            after
     hook(module)                     before a forward hook is registered
     container(module)                after a ModuleList or Sequential is made
     apply(function, args, result)    after a custom autograd.Function ran
@@ -65,22 +66,58 @@ class Watch:
 
     def __init__(self):
         self._listeners = defaultdict(list)
+        self._of_ops = {}  # by name of an op, None for all: listeners in order
+        self._heard = {}  # by name of an op: who hears it
         self._undo = []
         self.calls = None
 
-    def on(self, event: str, listener) -> None:
-        """Calls ``listener`` at an event; nothing is patched for events that nobody hears."""
+    def on(self, event: str, listener, names=None) -> None:
+        """Calls ``listener`` at an event; nothing is patched for events that nobody hears.
+
+        ``names``: of ops that are listened to, for the event "op"; without them all are.
+        """
         self._listeners[event].append(listener)
+        if event == "op":
+            for name in (None,) if names is None else names:
+                self._of_ops.setdefault(name, []).append(listener)
+            self._heard.clear()
+
+    def off(self, event: str, listener) -> None:
+        """No longer calls ``listener`` at an event."""
+        if listener in self._listeners[event]:
+            self._listeners[event].remove(listener)
+        for listeners in self._of_ops.values() if event == "op" else ():
+            if listener in listeners:
+                listeners.remove(listener)
+        self._heard.clear()
+
+    def hearing(self, name: str) -> list:
+        """Who listens to an op."""
+        found = self._heard.get(name)
+        if found is None:
+            found = [*self._of_ops.get(name, ()), *self._of_ops.get(None, ())]
+            self._heard[name] = found
+        return found
 
     def tell(self, event: str, *details) -> None:
-        """Calls the listeners; what they raise does not reach the program."""
-        for listener in self._listeners.get(event, ()):
+        """Calls the listeners of an event."""
+        self.call(event, self._listeners.get(event, ()), details)
+
+    def call(self, event: str, listeners, details) -> None:
+        """Calls some; what they raise does not reach the program, nor what they compute ``calls``."""
+        calls = self.calls
+        inside = calls is not None and calls.inside
+        if calls is not None:
+            calls.inside = True
+        for listener in listeners:
             try:
                 listener(*details)
             except Exception as error:
                 self.failed(error)
-                self._listeners[event].remove(listener)
+                self.off(event, listener)
                 break
+        if calls is not None:
+            calls.inside = inside
 
     def failed(self, error) -> None:
         """A listener failed: told only where somebody works on the doctor itself."""
@@ -246,6 +283,7 @@ def _places():
         "scaled": [(scaler, "scale", _around("scaled", first))],
         "unscale": [(scaler, "unscale_", _around("unscale", two))],
         "scaler_step": [(scaler, "step", _around("scaler_step", two))],
+        "scaler_update": [(scaler, "update", _around("scaler_update", first, False))],
         "container": [
             (k, "__init__", _around("container", first, False))
             for k in (nn.ModuleList, nn.Sequential)

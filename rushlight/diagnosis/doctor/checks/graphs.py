@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from rushlight import _C
 
+from ... import changes
 from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
@@ -51,6 +52,7 @@ class Kept(Check):
     def start(self, doctor):
         self.calls, self.backwards = 0, 0
         self.looks = {}  # by name: what was there at each look
+        self.passes = doctor.passes
         watch = doctor.watch
         watch.on("backward_end", self.backward_end)
         watch.on("call", self.call)
@@ -152,6 +154,10 @@ class Kept(Check):
             return None
         if isinstance(statement, ast.AugAssign):
             fixes = [_detached(source, statement.value)]
+            if saved and self.is_read_only(source, statement):
+                torch = places.prefix_for(source, "torch", "torch")
+                edit = changes.within(source, statement, f"with {torch}.no_grad():")
+                fixes.insert(0, Fix(f"under {torch}.no_grad(): no backward uses them", [edit]))
         elif what == "tensor" and isinstance(statement, ast.Assign):
             fixes = self.carried(source, statement, plain)
         else:
@@ -180,6 +186,14 @@ class Kept(Check):
             evidence,
             related,
             fixes,
+        )
+
+    def is_read_only(self, source, statement):
+        """Whether the passes of a statement were made for their numbers only."""
+        lines = range(statement.lineno, statement.end_lineno + 1)
+        return any(
+            p.is_evaluation and p.site.file == source.file and p.site.line in lines
+            for p in self.passes.places.values()
         )
 
     def carried(self, source, statement, name):
@@ -351,41 +365,38 @@ class Unused(Check):
     kinds = ("graph-never-used",)
 
     def start(self, doctor):
-        self.open, self.sites, self.steps = {}, {}, 0
+        self.sizes = {}
+        self.passes = doctor.passes
         doctor.watch.on("call", self.call)
-        doctor.watch.on("backward", self.backward)
 
     def call(self, module, output, frame):
-        if module.training or not isinstance(output, _C.TensorBase) or output.grad_fn is None:
+        """Weighs the graphs of a place's first passes."""
+        if not isinstance(output, _C.TensorBase) or output.grad_fn is None:
             return
-        site = site_of(frame)
-        entry = self.sites.setdefault(site, [0, 0, 0, type(module).__name__])
+        entry = self.sizes.setdefault((site_of(frame), id(module)), [0, 0, 0])
         entry[0] += 1
-        self.open[site] = self.open.get(site, 0) + 1
-        if entry[0] <= 8:
+        if entry[0] <= 4 or not entry[0] & (entry[0] - 1):
             nodes, saved = _size([output.grad_fn])
             entry[1], entry[2] = max(entry[1], nodes), max(entry[2], saved)
-
-    def backward(self, tensor, arguments):
-        """A backward soon after a forward at a place: its graphs are used."""
-        for site, since in self.open.items():
-            if since == 1:
-                self.sites[site][0] -= 1
-        self.open.clear()
 
     def findings(self, doctor):
         kept = next(c for c in doctor.checks if isinstance(c, Kept))
         told = {f.line for f in kept.findings(doctor)}
         out = []
-        for site, (count, nodes, saved, name) in self.sites.items():
-            if site.line not in told and count >= 4 and saved * count >= 1 << 20:
-                out.append(self.finding(site, count, nodes, saved, name))
+        for key, place in self.passes.places.items():
+            _, nodes, saved = self.sizes.get(key, (0, 0, 0))
+            learns = next(place.module.parameters(), None) is not None
+            if place.site.line in told or not learns or not place.is_evaluation:
+                continue
+            if place.unused >= 4 and saved * place.unused >= 1 << 20:
+                name = type(place.module).__name__
+                out.append(self.finding(place.site, place.unused, nodes, saved, name))
         return out
 
     def finding(self, site, count, nodes, saved, name):
         evidence = [
             (
-                f"{count} passes of {name} in eval mode led to no backward: {nodes} nodes and "
+                f"{count} passes of {name} led to no backward: {nodes} nodes and "
                 f"{_bytes(saved)} of saved values each, {_bytes(saved * count)} in all"
             )
         ]

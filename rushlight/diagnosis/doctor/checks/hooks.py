@@ -30,14 +30,14 @@ class DirectForward(Check):
     def start(self, doctor):
         self.hooked, self.sites = [], {}
         doctor.watch.on("hook", self.hook)
-        doctor.watch.on("op", self.op)
+        self.watch = doctor.watch
 
     def hook(self, module):
+        if not self.hooked:
+            self.watch.on("op", self.op)
         self.hooked.append(module)
 
     def op(self, op):
-        if not self.hooked:
-            return
         frame = op.frame
         for _ in range(3):
             if frame is None:

@@ -38,7 +38,7 @@ class Reshape(Check):
 
     def start(self, doctor):
         self.seen = {}
-        doctor.watch.on("op", self.op)
+        doctor.watch.on("op", self.op, ("reshape", "view"))
 
     def op(self, op):
         if op.name not in ("reshape", "view") or op.site in self.seen or not op.args:
@@ -76,6 +76,9 @@ class Reshape(Check):
             [],
             fixes,
         )
+
+
+CATS = ("cat", "concat", "concatenate", "vstack", "hstack")
 
 
 def _swapped(before, after):
@@ -120,20 +123,26 @@ class Cat(Check):
 
     def start(self, doctor):
         self.grown = {}
-        doctor.watch.on("op", self.op)
+        self.watch = doctor.watch
+        doctor.watch.on("op", self.op, CATS)
+
+    def other(self, op):
+        """Counts what else is computed from a table while it grows."""
+        if op.name in CATS:
+            return
+        computed = op.source is not None and hasattr(op.result, "grad_fn")
+        if computed and op.source.root.site in self.grown:
+            self.grown[op.source.root.site][3] += 1
 
     def op(self, op):
-        if op.name not in ("cat", "concat", "concatenate", "vstack", "hstack"):
-            computed = op.source is not None and hasattr(op.result, "grad_fn")
-            if computed and op.source.root.site in self.grown:
-                self.grown[op.source.root.site][3] += 1
-            return
         parts = op.argument(0, "tensors", ())
         grown = self.grown.setdefault(op.site, [0, 0, 0, 0, 0])
         grown[2] = op.result.nbytes
         for number, part in enumerate(parts):
             made = op.calls.made(part)
             if made is not None and made.site is op.site:
+                if not grown[0] and self.other not in self.watch.hearing(""):
+                    self.watch.on("op", self.other)
                 grown[0] += 1
                 grown[1] += part.nbytes
                 grown[4] = number

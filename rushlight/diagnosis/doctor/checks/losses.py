@@ -52,7 +52,7 @@ class Probabilities(Check):
 
     def start(self, doctor):
         self.seen = {}
-        doctor.watch.on("op", self.op)
+        doctor.watch.on("op", self.op, SOFTMAX | {"sigmoid", "log_softmax"} | DOUBLE.keys())
 
     def op(self, op):
         if op.name in SOFTMAX or op.name in ("sigmoid", "log_softmax"):
@@ -137,7 +137,8 @@ class Broadcast(Check):
 
     def start(self, doctor):
         self.tables, self.seen = {}, {}
-        doctor.watch.on("op", self.op)
+        names = ELEMENTWISE_LOSSES | COMPARISONS | DIFFERENCES | ON_THE_WAY | REDUCTIONS
+        doctor.watch.on("op", self.op, names | PASSING | {"broadcast_tensors"})
 
     def op(self, op):
         name = op.name

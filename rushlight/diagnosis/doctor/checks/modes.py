@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from ... import trial
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
+from ...values import describe_module
 from .. import places
 from ..calls import site_of
 from ..places import found
@@ -40,7 +42,11 @@ or after each evaluation.
 """,
 )
 
-SPECIAL = ("Dropout", "BatchNorm", "AlphaDropout", "FeatureAlphaDropout")
+DROPOUTS = [
+    f"{kind}{end}"
+    for kind in ("dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout")
+    for end in ("", "_")
+]
 
 
 @check
@@ -49,10 +55,10 @@ class FunctionalDropout(Check):
 
     def start(self, doctor):
         self.seen = {}
-        doctor.watch.on("op", self.op)
+        doctor.watch.on("op", self.op, DROPOUTS)
 
     def op(self, op):
-        if "dropout" not in op.name or len(op.args) < 2:
+        if len(op.args) < 2:
             return
         rate, training = op.argument(1, "p"), op.argument(2, "training", op.kwargs.get("train"))
         owner = op.frame.f_locals.get("self")
@@ -105,30 +111,17 @@ class Modes(Check):
         self.steps = 0
         self.in_eval_steps = {}
         self.in_train_steps = {}
-        self.special = {}
+        self.passes = doctor.passes
 
     def mode(self, module, training):
         for frame in places.user_frames(3):
             self.modes[id(module), training] = (module, site_of(frame))
             break
 
-    def specials(self, module):
-        known = self.special.get(id(module))
-        if known is None or known[0] is not module:
-            names = [
-                (n, m)
-                for n, m in module.named_modules()
-                if type(m).__name__.startswith(SPECIAL)
-                and getattr(m, "p", 1)
-                and getattr(m, "track_running_stats", True)
-            ]
-            known = self.special[id(module)] = (module, names)
-        return known[1]
-
     def call(self, module, output, frame):
         import rushlight as torch
 
-        specials = self.specials(module)
+        specials = self.passes.specials(module)
         if not specials:
             return
         active = [(n, m) for n, m in specials if m.training]
@@ -137,6 +130,7 @@ class Modes(Check):
         if not grad and active:
             entry = self.evaluated.setdefault((site, id(module)), [0, module, active, self.steps])
             entry[0] += 1
+            entry[3] = self.passes.arguments
         if grad:
             self.last_forward[id(module)] = (module, site, not active)
 
@@ -153,38 +147,70 @@ class Modes(Check):
     def findings(self, doctor):
         out = []
         for (site, _key), entry in self.evaluated.items():
-            count, module, active, _ = entry
-            if self.steps and count >= 1:
-                out.append(self.evaluating(site, count, module, active))
+            if self.steps:
+                out.append(self.evaluating(site, *entry, "ran under no_grad"))
+        for place in self.passes.places.values():
+            if self.steps and place.is_evaluation and place.active:
+                parts = (place.unused, place.module, place.active, place.arguments)
+                out.append(self.evaluating(place.site, *parts, "led to no backward"))
         for key, (count, module, site) in self.in_eval_steps.items():
             last = self.in_train_steps[key]
             if (id(module), False) in self.modes and count >= 2:
                 out.append(self.not_restored(module, count, last[0], site))
         return out
 
-    def evaluating(self, site, count, module, active):
-        names = ", ".join(f"{n or type(m).__name__}" for n, m in active[:3])
-        evidence = [f"{count} forward passes under no_grad with {names} in training mode"]
-        fixes, node = [], places.call_at(site)
+    def evaluating(self, site, count, module, active, arguments, what):
+        names = ", ".join(f"{n or 'it'}, {describe_module(m)}" for n, m in active[:2])
+        more = f" and {len(active) - 2} more" if len(active) > 2 else ""
+        passes = "1 forward pass" if count == 1 else f"{count} forward passes"
+        evidence = [f"{passes} {what}, with {names}{more}, in training mode"]
+        measured = spread(module, arguments)
+        if measured:
+            evidence.append(measured)
+        fixes, node, at = [], places.call_at(site), site
         name = ast.unparse(node.func) if node is not None else None
-        if name is not None:
-            text, at = f"{name}.eval()", self.extent(site, node)
-            edit = _around(site.source, at, text, f"{name}.train()")
-            fixes.append(Fix(f"{text} before it, train() after it", [edit]))
+        written = _not_called(site.source, name, "eval") if name else None
+        if written is not None:
+            at = (site.file, written.lineno)
+            edit = site.source.replace((written.value, f"{site.source.segment(written.value)}()"))
+            fixes.append(Fix(f"{ast.unparse(written)}(): it was named, not called", [edit]))
+        elif name is not None:
+            text, extent = f"{name}.eval()", self.extent(site, node)
+            fixes.append(self.switched(site.source, extent, name, module))
         return found(
             "dropout-while-evaluating",
             "wrong number",
-            site,
+            at,
             f"{type(module).__name__} is evaluated in training mode",
             evidence,
-            [],
+            [(site, "the passes")] if at is not site else [],
             fixes,
         )
+
+    def switched(self, source, extent, name, module):
+        """eval() before an evaluation and train() after it; where it returns, before training."""
+        text = f"{name}.eval()"
+        if not any(isinstance(n, (ast.Return, ast.Yield)) for n in ast.walk(extent)):
+            edit = _around(source, extent, text, f"{name}.train()")
+            return Fix(f"{text} before it, train() after it", [edit])
+        edits = [source.insert_before(extent, text)]
+        for place in self.passes.places.values():
+            call = places.call_at(place.site) if place.used and place.module is module else None
+            statement = place.site.statement if call is not None else None
+            lines = range(extent.lineno, extent.end_lineno + 1)
+            if statement is not None and statement.lineno not in lines:
+                back = f"{ast.unparse(call.func)}.train()"
+                edits.append(place.site.source.insert_before(statement, back))
+                return Fix(f"{text} before it, {back} before training", edits)
+        return Fix(f"{text} before it", edits)
 
     def extent(self, site, node):
         """The statement that is the evaluation: its with-block, else its loop, else the call's."""
         block = places.no_grad_around(site.source, node)
         loops = site.source.loops_around(node)
+        if block is None:
+            idle = [loop for loop in loops if not _trains(loop)]
+            return idle[-1] if idle else site.statement
         if isinstance(block, ast.With):
             return block
         if isinstance(block, ast.expr) and loops:
@@ -221,6 +247,48 @@ class Modes(Check):
             related,
             fixes,
         )
+
+
+def spread(module, arguments) -> str:
+    """How much the outputs for one batch differ in training mode, measured on a copy."""
+    import copy
+
+    import rushlight as torch
+
+    tensors = [a for a in arguments or () if isinstance(a, torch.Tensor)]
+    if not tensors or len(tensors) != len(arguments) or sum(t.nbytes for t in tensors) > 16 << 20:
+        return ""
+    try:
+        with trial.undisturbed(1.0), torch.no_grad():
+            twin = copy.deepcopy(module)
+            runs = [twin(*arguments) for _ in range(5)]
+            twin.eval()
+            wanted = twin(*arguments)
+            if not isinstance(wanted, torch.Tensor) or not wanted.is_floating_point():
+                return ""
+            size = float(wanted.abs().mean())
+            mean = [float((r - wanted).abs().mean()) for r in runs]
+    except BaseException:
+        return ""
+    return (
+        f"the last batch 5 times on a copy: outputs are off by {min(mean):.3g} to {max(mean):.3g} on "
+        f"average from those in eval mode, whose mean size is {size:.3g}"
+    )
+
+
+def _trains(loop) -> bool:
+    """Whether a loop holds a training step."""
+    names = {n.attr for n in ast.walk(loop) if isinstance(n, ast.Attribute)}
+    return bool(names & {"backward", "step", "zero_grad"})
+
+
+def _not_called(source, name: str, method: str):
+    """A statement ``model.eval`` without parentheses, or None."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute):
+            if ast.unparse(node.value) == f"{name}.{method}":
+                return node
+    return None
 
 
 def _around(source, statement, before, after) -> Edit:

@@ -50,7 +50,7 @@ class Nan(Check):
     def start(self, doctor):
         self.first, self.tolerated, self.counts = {}, set(), {}
         self.gradient, self.backwards = None, 0
-        doctor.watch.on("op", self.op)
+        doctor.watch.on("op", self.op, RISKY | TOLERATING | {"where"})
         doctor.watch.on("backward", self.backward)
 
     def op(self, op):

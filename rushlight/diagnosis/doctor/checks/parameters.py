@@ -9,6 +9,7 @@ from rushlight import _C, nn
 
 from ...finding import Fix
 from ...registry import Check, check, kind
+from ...values import describe_module
 from .. import places
 from ..calls import site_of
 from ..places import found
@@ -35,6 +36,9 @@ parameters (requires_grad_(False)) and leave them out of the optimizer.
 )
 
 
+MOST_OPS = 4000
+
+
 @check
 class Held(Check):
     """What optimizers hold against what gets gradients."""
@@ -44,12 +48,13 @@ class Held(Check):
     def start(self, doctor):
         self.optimizers, self.models, self.replaced = [], {}, {}
         self.never, self.called, self.cuts, self.outputs = {}, {}, {}, {}
-        self.steps, self.seen_ops = {}, 0
+        self.steps, self.seen_ops, self.most = {}, 0, 2000
         watch = doctor.watch
         watch.on("optimizer", self.optimizer)
         watch.on("forward", self.forward)
         watch.on("step", self.step)
         watch.on("op", self.op)
+        self.watch = watch
 
     def optimizer(self, optimizer):
         site = places.here()
@@ -91,8 +96,12 @@ class Held(Check):
                 self.cuts[op.site] = (what, op.site, _leaves_of(op.args[0]))
             return
         self.seen_ops += 1
-        if len(self.outputs) > 2000:
+        if self.seen_ops == MOST_OPS:  # several steps were seen: the cuts of each are the same
+            self.watch.off("op", self.op)
+            self.watch.on("op", self.op, ("detach", "data"))
+        if len(self.outputs) > self.most:
             self.outputs = {k: v for k, v in self.outputs.items() if v[0]() is not None}
+            self.most = max(2000, 2 * len(self.outputs))
         for a in op.args:
             if not isinstance(a, _C.TensorBase) or not a.is_floating_point() or a.requires_grad:
                 continue
@@ -154,12 +163,13 @@ class Held(Check):
         names = [n for n, _ in late]
         count = sum(p.numel() for _, p in late)
         total = sum(p.numel() for p in model.parameters())
+        norm = sum(float(p.grad.detach().float().square().sum()) for _, p in late) ** 0.5
         owner = model.get_submodule(names[0].rpartition(".")[0])
         built = places.built(owner)
         evidence = [
             (
-                f"{', '.join(names[:4])} ({count:,} of {total:,} values) got gradients and changed "
-                f"of {steps} steps"
+                f"{', '.join(names[:4])} ({count:,} of {total:,} values) got gradients, and none "
+                f"of {steps} steps changed them; their gradients have norm {norm:.3g} by now"
             )
         ]
         related, fixes = [], []
@@ -171,7 +181,7 @@ class Held(Check):
             "optimizer-misses-parameters",
             "wrong result",
             site,
-            f"the optimizer was built before {names[0].rpartition('.')[0] or names[0]} was",
+            f"the optimizer was built before {_layer(model, names[0])} was",
             evidence,
             related,
             fixes,
@@ -278,6 +288,15 @@ class Held(Check):
             related,
             fixes,
         )
+
+
+def _layer(model, name: str) -> str:
+    """``head, Linear(4 -> 2)`` for its parameter ``head.weight``."""
+    path = name.rpartition(".")[0]
+    if not path:
+        return name
+    path = f"layer {path}" if path.isdigit() else path
+    return f"{path}, {describe_module(model.get_submodule(name.rpartition('.')[0]))},"
 
 
 def _data_before(source, statement):

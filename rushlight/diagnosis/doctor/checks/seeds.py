@@ -46,7 +46,7 @@ class Streams(Check):
         watch = doctor.watch
         watch.on("seeded", self.seeded)
         watch.on("loader", self.loader)
-        watch.on("op", self.op)
+        watch.on("op", self.op, DRAWS)
         watch.on("loader_made", self.loader_made)
 
     def seeded(self, seed):

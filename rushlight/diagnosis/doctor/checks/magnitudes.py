@@ -1,0 +1,469 @@
+"""Sizes of gradients and updates against the weights: too large, too small, or lost."""
+
+from __future__ import annotations
+
+import ast
+import math
+import statistics
+import time
+
+from rushlight import nn
+
+from ...finding import Fix
+from ...registry import Check, check, kind
+from .. import places
+from ..places import found
+
+kind(
+    "updates-lost",
+    "Steps leave the weights as they are",
+    """
+A float32 number has about seven digits: adding something a hundred million times smaller gives the
+same number (float16 and bfloat16 lose updates a thousand times as large). With a very small
+learning rate, or weights kept in half precision, the optimizer steps and nothing moves. Use a
+larger rate, keep the weights in float32 (autocast computes in half precision without that), or
+look for a schedule that has run down.
+""",
+)
+kind(
+    "learning-rate-too-large",
+    "Each step changes the weights by about as much as they are large, and the loss grows",
+    """
+A step should change weights by a thousandth of their size or so. Where one changes them by a tenth
+or more, it jumps over the minimum, the next gradient is larger, and the loss grows until it is
+infinite or NaN. Lower the learning rate by a factor of ten until the loss falls; a warm-up helps
+where only the first steps are too large.
+""",
+)
+kind(
+    "learning-rate-too-small",
+    "Steps change the weights by less than a hundred-thousandth, and the loss stays",
+    """
+A step should change weights by a thousandth of their size or so. Where it is a hundred-thousandth
+or less and the loss stays where it is, training is not stuck, it is slow: it would need hundreds
+of times as many steps. Raise the learning rate by factors of ten until the loss falls or begins to
+jump, and take a tenth of that.
+""",
+)
+kind(
+    "gradients-explode",
+    "Gradients are thousands of times larger than the weights from the start",
+    """
+Through many layers or time steps gradients are multiplied by the same kind of factor again and
+again; a factor above one gives huge gradients, and one step throws the weights far away. Clip them
+(torch.nn.utils.clip_grad_norm_ between backward and step), scale the data, and check the
+initialization: normalization layers and residual connections keep the factor near one.
+""",
+)
+kind(
+    "gradients-vanish",
+    "The first layers get gradients millions of times smaller than the last",
+    """
+Each sigmoid multiplies the gradient by at most a quarter, each saturated tanh by almost nothing.
+Through many layers nothing is left for the first ones: they keep their random values, while the
+loss falls a little because the last layers learn. Use ReLU or GELU between layers, normalization,
+residual connections, or an initialization that fits the activation.
+""",
+)
+
+FIRST = 4  # steps that are all looked at; afterwards each 8th, or fewer where looking takes long
+MOST_VALUES = 1 << 20
+SATURATING = ("sigmoid", "tanh", "hardsigmoid", "hardtanh", "softsign")
+
+
+class Look:
+    """One step: sizes by parameter, (gradient, weight, update), and the loss before it."""
+
+    def __init__(self, number: int, loss: float | None):
+        self.number, self.loss = number, loss
+        self.sizes: dict[int, tuple[float, float, float]] = {}
+        self.still = True  # no weight changed in any digit
+
+    @property
+    def gradient(self) -> float:
+        return math.sqrt(sum(g * g for g, _, _ in self.sizes.values()))
+
+    @property
+    def weight(self) -> float:
+        return math.sqrt(sum(w * w for _, w, _ in self.sizes.values()))
+
+    @property
+    def ratio(self) -> float:
+        """The size of the update against that of the weights."""
+        update = math.sqrt(sum(u * u for _, _, u in self.sizes.values()))
+        return update / self.weight if self.weight else 0.0
+
+
+class Watched:
+    """One optimizer: where it was made and steps, and what was looked at."""
+
+    def __init__(self, optimizer, site):
+        self.optimizer, self.site, self.step_site = optimizer, site, None
+        self.steps, self.next, self.every, self.spent = 0, 1, 8, 0.0
+        self.looks: list[Look] = []
+        self.losses: list[float] = []
+
+
+@check
+class Magnitudes(Check):
+    kinds = (
+        "updates-lost",
+        "learning-rate-too-large",
+        "learning-rate-too-small",
+        "gradients-explode",
+        "gradients-vanish",
+    )
+
+    def start(self, doctor):
+        self.watched, self.before, self.loss = {}, None, None
+        self.began = time.perf_counter()
+        self.passes, self.flat = doctor.passes, {}
+        watch = doctor.watch
+        watch.on("optimizer", self.optimizer)
+        watch.on("backward", self.backward)
+        watch.on("step", self.step)
+        watch.on("stepped", self.stepped)
+        watch.on("op", self.op, SATURATING)
+
+    def op(self, op):
+        """Where saturating activations run, in the user's own forward."""
+        if op.name in SATURATING and op.site not in self.flat:
+            self.flat[op.site] = op.module
+
+    def optimizer(self, optimizer):
+        self.watched[id(optimizer)] = Watched(optimizer, places.here())
+
+    def backward(self, tensor, arguments):
+        self.loss = tensor.detach().item() if tensor.numel() == 1 else None
+
+    def step(self, optimizer):
+        w = self.watched.get(id(optimizer))
+        self.before = None
+        if w is None:
+            return
+        w.steps += 1
+        if self.loss is not None and (len(w.losses) < 10 or w.steps % 4 == 0):
+            w.losses.append(self.loss)
+        if w.steps < w.next:
+            return
+        began = time.perf_counter()
+        w.step_site = w.step_site or places.here()
+        self.before, count = [], 0
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                if p.grad is None or p.device.type != "cpu" or p.grad.is_sparse:
+                    continue
+                count += p.numel()
+                if count <= MOST_VALUES or not self.before:
+                    self.before.append((p, p.detach().clone()))
+        w.spent += time.perf_counter() - began
+
+    def stepped(self, optimizer):
+        w = self.watched.get(id(optimizer))
+        pairs, self.before = self.before, None
+        if w is None or not pairs:
+            return
+        began = time.perf_counter()
+        look = Look(w.steps, self.loss)
+        for p, old in pairs:
+            new = p.detach()
+            if p.grad is None or new.shape != old.shape:
+                continue
+            sizes = (p.grad.detach(), old, new - old)
+            look.sizes[id(p)] = tuple(float(t.norm()) for t in sizes)
+            look.still = look.still and look.sizes[id(p)][2] == 0
+        w.looks.append(look)
+        now = time.perf_counter()
+        w.spent += now - began
+        if w.spent > 0.02 * (now - self.began):
+            w.every = min(2 * w.every, 4096)
+        w.next = w.steps + (1 if w.steps < FIRST else w.every)
+
+    # ---- What it means
+
+    def findings(self, doctor):
+        out = []
+        for w in self.watched.values():
+            if w.site is not None and len(w.looks) >= 3:
+                finding = (
+                    self.lost(w) or self.exploding(w) or self.large(w) or self.small(w)
+                    or self.vanishing(w)
+                )  # fmt: skip
+                out += [finding] if finding else []
+        return out
+
+    def lost(self, w: Watched):
+        rate = _rate(w.optimizer)
+        looks = [k for k in w.looks if k.gradient > 0 and math.isfinite(k.gradient)]
+        if len(looks) < 3 or not all(k.still for k in looks) or rate == 0:
+            return None
+        kinds = {str(p.dtype).removeprefix("torch.") for p in _parameters(w.optimizer)}
+        evidence = [
+            f"in {len(looks)} of {len(looks)} steps looked at no weight changed in any digit, with "
+            f"gradients up to {max(k.gradient for k in looks):.3g} and rate {rate:.3g} "
+            f"({', '.join(sorted(kinds))} weights)"
+        ]
+        title = f"the steps of {type(w.optimizer).__name__} change nothing"
+        fixes = _other_rates(w.site, rate, (1e3, 1e6))
+        return found("updates-lost", "wrong result", w.site, title, evidence, [], fixes)
+
+    def grew(self, w: Watched) -> str | None:
+        """How the loss went where it got worse, None otherwise."""
+        losses = w.losses
+        if len(losses) < 5:
+            return None
+        finite = [v for v in losses if math.isfinite(v)]
+        first, last = statistics.median(losses[:3]), losses[-3:]
+        if not math.isfinite(first) or not finite:
+            return None
+        if not all(map(math.isfinite, last)):
+            return f"the loss went from {first:.4g} over {max(finite):.4g} to no finite number"
+        if statistics.median(last) > 3 * abs(first) + 1e-6:
+            return f"the loss went from {first:.4g} to {statistics.median(last):.4g}"
+        return None
+
+    def exploding(self, w: Watched):
+        grew = self.grew(w)
+        first = w.looks[0]
+        if not math.isfinite(first.gradient) or first.gradient < 1e3 * first.weight:
+            return None
+        if grew is None and first.ratio < 0.5:
+            return None
+        grew = grew or f"the first step changed the weights by {first.ratio:.3g} times their size"
+        named = self.names()
+        worst = max(first.sizes, key=lambda i: first.sizes[i][0])
+        evidence = [
+            f"at the first step the gradients have norm {first.gradient:.3g}, the weights "
+            f"{first.weight:.3g}; largest: {named.get(worst, 'a parameter')}, "
+            f"{first.sizes[worst][0]:.3g}",
+            grew,
+        ]
+        site, fixes = w.step_site, []
+        call = places.call_at(site) if site is not None else None
+        if call is not None and isinstance(call.func, ast.Attribute) and site.statement is not None:
+            torch = places.prefix_for(site.source, "torch", "torch")
+            held = site.source.segment(call.func.value)
+            parameters = f'[p for g in {held}.param_groups for p in g["params"]]'
+            line = f"{torch}.nn.utils.clip_grad_norm_({parameters}, 1.0)"
+            edit = site.source.insert_before(site.statement, line)
+            fixes.append(Fix("clip the gradients to norm 1 before the step", [edit]))
+        title = "gradients are thousands of times larger than the weights"
+        return found(
+            "gradients-explode", "wrong result", site or w.site, title, evidence,
+            [(w.site, "the optimizer")], fixes,
+        )  # fmt: skip
+
+    def large(self, w: Watched):
+        grew, rate = self.grew(w), _rate(w.optimizer)
+        ratios = [k.ratio for k in w.looks if math.isfinite(k.ratio)]
+        if grew is None or len(ratios) < 3 or statistics.median(ratios) < 0.05 or not rate:
+            return None
+        evidence = [
+            f"each step changes the weights by {statistics.median(ratios):.0%} of their size "
+            f"(median of {len(ratios)} steps looked at, rate {rate:.3g})",
+            grew,
+        ]
+        fixes = _other_rates(w.site, rate, (0.1, 0.01, 0.001))
+        title = f"the learning rate {rate:.3g} is too large"
+        return found("learning-rate-too-large", "wrong result", w.site, title, evidence, [], fixes)
+
+    def small(self, w: Watched):
+        rate, losses = _rate(w.optimizer), w.losses
+        ratios = [k.ratio for k in w.looks]
+        if w.steps < 30 or len(losses) < 10 or max(ratios) >= 1e-5 or not rate:
+            return None
+        first, last = statistics.median(losses[:5]), statistics.median(losses[-5:])
+        spread = max(losses[:5]) - min(losses[:5])
+        if abs(first - last) > max(0.01 * abs(first), spread) or abs(first) < 1e-6:
+            return None
+        evidence = [
+            f"each step changes the weights by at most {max(ratios):.1e} of their size "
+            f"({len(ratios)} steps looked at, rate {rate:.3g}); the loss went from {first:.5g} to "
+            f"{last:.5g} in {w.steps} steps"
+        ]
+        fixes = _other_rates(w.site, rate, (1e3, 1e2, 1e4))
+        title = f"the learning rate {rate:.3g} is too small"
+        return found("learning-rate-too-small", "wrong result", w.site, title, evidence, [], fixes)
+
+    def vanishing(self, w: Watched):
+        names, layers = self.names(), [
+            p for p in _parameters(w.optimizer) if p.dim() >= 2 and id(p) in w.looks[-1].sizes
+        ]
+        if len(layers) < 4:
+            return None
+
+        def rms(look, p):
+            return look.sizes.get(id(p), (0, 0, 0))[0] / math.sqrt(p.numel())
+
+        least = min(layers, key=lambda p: statistics.median(rms(k, p) for k in w.looks))
+        for look in w.looks:
+            top = max(rms(look, p) for p in layers)
+            g, weight, update = look.sizes.get(id(least), (0, 0, 0))
+            if not top or rms(look, least) > 1e-6 * top or update > 1e-6 * weight or not weight:
+                return None
+        look = w.looks[-1]
+        shown = sorted(layers, key=lambda p: rms(look, p))
+        shown = [shown[0], shown[len(shown) // 2], shown[-1]]
+        evidence = [
+            "gradients per value: "
+            + ", ".join(f"{names.get(id(p), 'a layer')} {rms(look, p):.1e}" for p in shown),
+            f"in {len(w.looks)} of {len(w.looks)} steps looked at",
+        ]
+        at, fixes = self.activation(least)
+        title = f"hardly any gradient reaches {names.get(id(least), 'the first layers')}"
+        return found(
+            "gradients-vanish", "wrong result", at or w.site, title, evidence,
+            [(w.site, "the optimizer")], fixes,
+        )  # fmt: skip
+
+    def activation(self, parameter):
+        """Where the saturating activation of the model is chosen, and the same with ReLU."""
+        for model in self.passes.models.values():
+            if not any(p is parameter for p in model.parameters()):
+                continue
+            for module in model.modules():
+                if isinstance(module, (nn.Sigmoid, nn.Tanh)):
+                    built = places.built(module)
+                    if built is not None:
+                        source, call = built
+                        name = source.segment(call.func)
+                        new = name[: len(name) - len(type(module).__name__)] + "ReLU"
+                        edit = source.replace((call.func, new))
+                        return (source.file, call.lineno), [Fix(f"{new} instead", [edit])]
+        for site, module in self.flat.items():
+            node = places.call_at(site)
+            if module is None and isinstance(node, ast.Call):
+                name = site.source.segment(node.func)
+                new = name.rpartition(".")[0] + ".relu" if "." in name else "torch.relu"
+                edit = site.source.replace((node.func, new))
+                return site, [Fix(f"{new} instead", [edit])]
+        return None, []
+
+    def names(self) -> dict[int, str]:
+        """Parameters' names in the models that were called."""
+        return {
+            id(p): n for m in self.passes.models.values() for n, p in m.named_parameters()
+        }
+
+
+def _parameters(optimizer) -> list:
+    return [p for g in optimizer.param_groups for p in g["params"]]
+
+
+def _rate(optimizer) -> float:
+    return max(float(g.get("lr", 0)) for g in optimizer.param_groups)
+
+
+def _other_rates(site, rate: float, factors) -> list[Fix]:
+    """The learning rate of an optimizer's call times some factors, where it stands as a number."""
+    call = places.call_at(site)
+    if call is None:
+        return []
+    node = next((k.value for k in call.keywords if k.arg == "lr"), None)
+    source = site.source
+    if node is None and len(call.args) > 1:
+        node = call.args[1]
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        node = _assigned(source, node, call) or node
+    if not isinstance(node, ast.Constant):
+        return []
+    return [
+        Fix(f"lr={rate * f:.3g}", [source.replace((node, f"{rate * f:.3g}"))]) for f in factors
+    ]
+
+
+def _assigned(source, node, call):
+    """The number that a name or ``args.lr`` was given in the same file, or None."""
+    name = node.id if isinstance(node, ast.Name) else node.attr
+    for scope in (source.function_of(call), None):
+        statement = source.last_assignment(name, call.lineno, scope)
+        value = getattr(statement, "value", None)
+        if isinstance(value, ast.Constant):
+            return value
+    for other in ast.walk(source.tree):  # lr=... of a call, or a field of a class
+        if isinstance(other, ast.keyword) and other.arg == name:
+            if isinstance(other.value, ast.Constant):
+                return other.value
+        if isinstance(other, ast.AnnAssign) and getattr(other.target, "id", "") == name:
+            if isinstance(other.value, ast.Constant):
+                return other.value
+    return None
+
+
+# ---- Units that never fire
+
+kind(
+    "relu-dead",
+    "Nearly all units of a ReLU give 0 for all inputs",
+    """
+A ReLU whose input is negative for every sample gives 0 and lets no gradient through: its unit can
+not come back. One too large step, or a large negative bias, kills units for good, and what is in
+front of them stops learning. Lower the learning rate, look at the initialization and the scale of
+the inputs, normalize, or use LeakyReLU or GELU, which let a little through.
+""",
+)
+
+
+@check
+class Dead(Check):
+    kinds = ("relu-dead",)
+
+    def start(self, doctor):
+        self.seen = {}
+        doctor.watch.on("op", self.op, ("relu", "relu_"))
+
+    def op(self, op):
+        if not op.result.requires_grad:
+            return
+        module = op.module
+        key = (op.site, id(module)) if module is not None else (op.site, None)
+        entry = self.seen.setdefault(key, [op.site, module, 0, []])
+        entry[2] += 1
+        if entry[2] > 4 and entry[2] % 16:
+            return
+        out = op.result.detach()
+        if out.dim() < 2 or out.shape[0] < 4 or out.numel() > 1 << 22:
+            return
+        unit = -1 if out.dim() <= 3 else 1
+        units = out.shape[unit]
+        alive = out.movedim(unit, -1).reshape(-1, units).amax(0) > 0
+        entry[3].append((units, units - int(alive.sum())))
+
+    def findings(self, doctor):
+        out = []
+        for site, module, count, looks in self.seen.values():
+            last = looks[-3:]
+            if len(looks) >= 5 and all(units >= 4 and dead >= 0.9 * units for units, dead in last):
+                out.append(self.finding(site, module, count, looks))
+        return out
+
+    def finding(self, site, module, count, looks):
+        units, dead = looks[-1]
+        first = looks[0][1]
+        evidence = [
+            f"{dead} of {units} units gave 0 for every sample of the last {min(3, len(looks))} "
+            f"batches looked at ({count} in all); in the first batch {first} did"
+        ]
+        died = first < 0.5 * units
+        evidence.append(
+            "they died while training: the steps are too large"
+            if died
+            else "they never fired: look at the bias, the initialization and the inputs' scale"
+        )
+        at, fixes = site, []
+        built = places.built(module) if module is not None else None
+        if built is not None:
+            source, call = built
+            at = (source.file, call.lineno)
+            name = source.segment(call.func)
+            new = f"{name.removesuffix('ReLU')}LeakyReLU"
+            if name.endswith("ReLU"):
+                fixes.append(Fix(f"{new} instead", [source.replace((call.func, new))]))
+        elif (call := places.call_at(site)) is not None:
+            name = site.source.segment(call.func)
+            if name.endswith("relu") and not places.is_method(site):
+                prefix = places.prefix_for(site.source, "torch.nn.functional", "functional")
+                edit = site.source.replace((call.func, f"{prefix}.leaky_relu"))
+                fixes.append(Fix(f"{prefix}.leaky_relu instead", [edit]))
+        title = f"{dead} of {units} units of a ReLU are dead"
+        return found("relu-dead", "wrong result", at, title, evidence, [], fixes)

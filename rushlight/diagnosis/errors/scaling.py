@@ -1,0 +1,83 @@
+"""Errors of GradScaler: no update between steps, a step without a scaled loss."""
+
+from __future__ import annotations
+
+import ast
+
+from .. import upstream
+from ..finding import Fix, Related
+from ..registry import explains, kind
+from . import Raised
+
+kind(
+    "scaler-not-updated",
+    "GradScaler.update() is missing between two steps",
+    """
+update() ends a step of GradScaler: it adapts the scale and forgets which optimizers were looked at.
+Call scaler.update() once per step, after scaler.step() of all optimizers.
+""",
+)
+kind(
+    "scaler-without-scale",
+    "GradScaler steps with gradients that were never multiplied by its scale",
+    """
+scaler.step divides the gradients by the scale before the optimizer sees them. The loss has to be
+multiplied first: scaler.scale(loss).backward(). Without that there is nothing to divide.
+""",
+)
+
+
+@explains(RuntimeError, r"(step|unscale_)\(\) has already been called (on this optimizer )?since")
+def not_updated(raised: Raised):
+    """The step of the turn before was not followed by update()."""
+    at = raised.innermost
+    call, statement = at.node, at.statement
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    scaler = at.source.segment(call.func.value)
+    steps = [
+        node
+        for node in ast.walk(at.source.function_of(call) or at.source.tree)
+        if upstream.called(node) == "step"
+        and isinstance(node.func, ast.Attribute)
+        and at.source.segment(node.func.value) == scaler
+    ]
+    last = at.source.statement_of(steps[-1]) if steps else statement
+    fix = Fix(f"{scaler}.update() after it", [at.source.insert_after(last, f"{scaler}.update()")])
+    related = [Related(at.file, at.line, "the call that failed")] if last.lineno != at.line else []
+    return raised.finding(
+        "scaler-not-updated",
+        f"{scaler}.update() is missing after the step",
+        (at.file, last.lineno),
+        evidence=[f"{len(steps)} calls of {scaler}.step here, 0 of {scaler}.update() ran since"],
+        related=related,
+        fixes=[fix],
+    )
+
+
+@explains(AssertionError, r"Attempted (step|unscale_|update) but _scale is None")
+def not_scaled(raised: Raised):
+    """backward() of a loss that the scaler never saw."""
+    at = raised.innermost
+    if not isinstance(at.node, ast.Call) or not isinstance(at.node.func, ast.Attribute):
+        return None
+    scaler = at.source.segment(at.node.func.value)
+    found = [
+        spot
+        for spot in upstream.calls(upstream.user_sources(raised), "backward")
+        if isinstance(spot.node.func, ast.Attribute)
+    ]
+    near = [s for s in found if s.file == at.file and s.line < at.line] or found
+    if not near:
+        return None
+    spot = max(near, key=lambda s: s.line)
+    loss = spot.node.func.value
+    text = f"{scaler}.scale({spot.source.segment(loss)})"
+    return raised.finding(
+        "scaler-without-scale",
+        f"{scaler} steps, and no loss was multiplied by its scale",
+        spot.place,
+        evidence=[f"{spot.text}: 0 calls of {scaler}.scale ran before the step"],
+        related=[Related(at.file, at.line, "the step that divides by the scale")],
+        fixes=[Fix(f"{text}.backward()", [spot.source.replace((loss, text))])],
+    )
