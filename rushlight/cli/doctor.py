@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 
 from . import run
 
@@ -79,7 +80,7 @@ def _write_page(options, report: dict, silenced: int, status: int) -> None:
 
 def report_text(doctor, findings) -> str:
     """What the terminal shows: findings, worst first, then what was and was not checked."""
-    from rushlight.diagnosis import kinds
+    from rushlight.diagnosis.finding import wrapped
 
     if findings:
         count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}, worst first"
@@ -89,9 +90,22 @@ def report_text(doctor, findings) -> str:
     for number, finding in enumerate(findings, 1):
         lines.append(f"{number} {finding.severity}  {finding.place}  {finding.id}")
         lines += finding.lines()
+    return "\n".join([*lines, *wrapped(_checked(doctor))])
+
+
+def _checked(doctor) -> str:
+    """What was looked for, what this run gave no occasion for, and what was left out."""
     absent = doctor.not_checked()
-    last = f"Checked {len(kinds()) - len(absent)} kinds"
-    last += f", {len(absent)} not in this run." if absent else "."
+    count = len({id for check in doctor.checks for id in check.kinds})
+    text = f"Checked {count - len({a['id'] for a in absent})} kinds."
+    reasons = Counter(a["why"] for a in absent)
+    if reasons:
+        told = (why if n == 1 else f"{why} ({n} kinds)" for why, n in reasons.most_common())
+        text += f" Not in this run: {'; '.join(told)}."
+    calls = doctor.watch.calls
+    if calls is not None and calls.rested:
+        seen = calls.steps - calls.rested
+        text += f" Single ops were looked at in {seen:,} of {calls.steps:,} steps."
     if doctor.silenced:
-        last += f" Silenced: {doctor.silenced}."
-    return "\n".join([*lines, last])
+        text += f" Silenced: {doctor.silenced}."
+    return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,9 @@ class Check:
     """
 
     kinds: tuple[str, ...] = ()
+    # What a run must have had for a kind to be checked, "*" for all of them: an event of
+    # doctor.watch (or "op" and names of ops), how often, and the reason that is given else.
+    needs: ClassVar[dict[str, tuple[str, int, str]]] = {}
 
     def start(self, doctor) -> None:
         """Before the program's first line."""
@@ -76,7 +80,12 @@ class Check:
 
     def not_checked(self, doctor) -> list[tuple[str, str]]:
         """Kinds that this run gave no occasion to check, each with the reason."""
-        return []
+        found = []
+        for id in self.kinds:
+            event, least, why = self.needs.get(id) or self.needs.get("*") or ("", 0, "")
+            if doctor.watch.count(event) < least:
+                found.append((id, why))
+        return found
 
 
 CHECKS: list[type[Check]] = []

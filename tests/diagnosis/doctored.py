@@ -21,7 +21,7 @@ SECONDS = 20
 
 
 def doctored(programs: dict, fixes: bool = True, only_first: bool = False) -> dict:
-    """Reports by name; a program is a text, or texts by file name. ``#!`` marks the line at fault."""
+    """Reports by name; a program is a text, or texts by file name; ``#!`` marks a line at fault."""
     files = {
         name: {
             file: textwrap.dedent(text).lstrip("\n")

@@ -1,4 +1,4 @@
-"""Traps of sizes, steps, seeds, conversions and evaluation, in many forms; `#!`: the line at fault."""
+"""Traps of sizes, steps, seeds, conversions and evaluation; `#!` marks the line at fault."""
 
 TRAPS = {
     "dropout_with_grad": (
@@ -37,7 +37,8 @@ class Config:
 class Net(nn.Module):
     def __init__(self, c):
         super().__init__()
-        self.fc1, self.bn, self.fc2 = nn.Linear(6, c.width), nn.BatchNorm1d(c.width), nn.Linear(c.width, 1)
+        self.fc1, self.fc2 = nn.Linear(6, c.width), nn.Linear(c.width, 1)
+        self.bn = nn.BatchNorm1d(c.width)
     def forward(self, x): return self.fc2(self.bn(self.fc1(x)).relu())
 def run(net, batches, optimizer=None):
     total = 0.0
@@ -427,7 +428,8 @@ CLEAN = {
 import torch
 from torch import nn
 torch.manual_seed(0)
-G = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 6))
+G = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2),
+                  nn.Linear(16, 6))
 D = nn.Sequential(nn.Linear(6, 16), nn.LeakyReLU(), nn.Dropout(0.2), nn.Linear(16, 1))
 og, od = (torch.optim.Adam(m.parameters(), 1e-3) for m in (G, D))
 bce = nn.BCEWithLogitsLoss()

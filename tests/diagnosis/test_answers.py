@@ -1,5 +1,6 @@
 """rushlight.explain, why_no_grad and graph: what they say, and that they change nothing."""
 
+import itertools
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -37,7 +38,9 @@ class Net(nn.Module):
 torch.manual_seed(0)
 model = Net()
 x, y = torch.randn(16, 4), torch.arange(16) % 2
-import rushlight; print(rushlight.why_no_grad(model, lambda: nn.functional.cross_entropy(model(x), y)))
+import rushlight
+F = nn.functional
+print(rushlight.why_no_grad(model, lambda: F.cross_entropy(model(x), y)))
 print("----")
 print(rushlight.why_no_grad(model, nn.functional.cross_entropy(model(x), y)))
 """
@@ -64,8 +67,10 @@ class TestExplain:
             "t.view(-1) fails; t.reshape(-1) copies 72 bytes",
             "Slice <- Transpose <- Relu",
             "layer.weight, layer.bias",
-            "keeps 240 bytes alive: h's 96 bytes (also saved by Relu), and 144 bytes that only "
-            "the graph holds",
+            (
+                "keeps 240 bytes alive: h's 96 bytes (also saved by Relu), and 144 bytes that only "
+                "the graph holds"
+            ),
             "Held by: t, a global. Version 0",
         ):
             assert part in said, done.stdout
@@ -95,9 +100,14 @@ class TestExplain:
             pass
 
         kept, room = torch.ones(3), Room()
-        room.inner, listed, array = kept, [0, kept], kept.numpy()
+        room.inner, _listed, array = kept, [0, kept], kept.numpy()
         said = words(str(torch.explain(kept)))
-        for part in ("kept, a local of", "room.inner", "listed[1], in the list listed", "memory: array"):
+        for part in (
+            "kept, a local of",
+            "room.inner",
+            "listed[1], in the list listed",
+            "memory: array",
+        ):
             assert part in said
         assert array.shape == (3,)
         (kept * torch.ones(3, requires_grad=True)).sum()
@@ -111,7 +121,7 @@ class TestExplain:
         assert (answer.storage_bytes, answer.seen_bytes) == (64, 32)
         assert answer.kept_bytes == 64 and answer.nodes == 4 and answer.is_contiguous
         with pytest.raises(AttributeError):
-            answer.nothing_of_this_name
+            answer.nothing_of_this_name  # noqa: B018
         assert "<table>" in answer._repr_html_()
 
     def test_each_storage_counts_once(self):
@@ -298,7 +308,7 @@ class TestGraph:
         for suffix in ("svg", "dot", "txt"):
             drawn.save(tmp_path / f"graph.{suffix}")
         assert (tmp_path / "graph.svg").read_text() == drawn.svg + "\n"
-        with pytest.raises(ValueError, match="not '.jpg'"):
+        with pytest.raises(ValueError, match=r"not '\.jpg'"):
             drawn.save(tmp_path / "graph.jpg")
 
     def test_saved_bytes_on_the_nodes(self):
@@ -315,7 +325,7 @@ class TestGraph:
         drawn.svg  # noqa: B018  (places the boxes)
         for layer in {n.layer for n in drawn.nodes}:
             columns = sorted(n.column for n in drawn.nodes if n.layer == layer)
-            assert all(b - a >= 0.999 for a, b in zip(columns, columns[1:], strict=False))
+            assert all(b - a >= 0.999 for a, b in itertools.pairwise(columns))
 
     def test_needs_a_graph(self):
         with pytest.raises(ValueError, match="requires_grad"):

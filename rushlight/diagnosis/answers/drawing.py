@@ -35,7 +35,7 @@ class Shown:
 
 
 def graph(*tensors) -> Graph:
-    """The graph behind tensors: ``print`` it, or take ``.text``, ``.dot``, ``.svg``, ``.save(file)``.
+    """The graph behind tensors: print it, or take ``.text``, ``.dot``, ``.svg``, ``.save(file)``.
 
     Args:
         tensors: results that require grad, usually one loss.
@@ -66,7 +66,7 @@ class Graph:
 
     @property
     def text(self) -> str:
-        """All nodes as a table of 80 columns, newest first; arrows lead to the numbers of others."""
+        """All nodes as a table of 80 columns, newest first; gradients go to higher numbers."""
         return self._table(len(self.nodes))
 
     def _table(self, most: int) -> str:
@@ -109,9 +109,12 @@ class Graph:
         if suffix in (".png", ".pdf"):
             program = shutil.which("dot")
             if program is None:
-                raise ValueError(f"{suffix} needs Graphviz's dot, which is not installed: use .svg")
+                raise ValueError(f"{suffix} needs Graphviz, which is not installed: use .svg")
             made = subprocess.run(
-                [program, f"-T{suffix[1:]}"], input=self.dot.encode(), capture_output=True, check=True
+                [program, f"-T{suffix[1:]}"],
+                input=self.dot.encode(),
+                capture_output=True,
+                check=True,
             )
             with open(file, "wb") as out:
                 out.write(made.stdout)
@@ -246,9 +249,11 @@ def _svg(nodes: list[Shown], title: str) -> str:
         for n in nodes
     }
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" role="img"><title>{html.escape(title)}</title>'
-        f'<style>{_STYLE}</style><rect class="back" width="{width}" height="{height}"/>'
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" role="img"><title>{html.escape(title)}</title>'
+            f'<style>{_STYLE}</style><rect class="back" width="{width}" height="{height}"/>'
+        )
     ]
     for n in nodes:
         x, y = at[n.number]

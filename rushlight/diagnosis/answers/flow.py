@@ -58,7 +58,7 @@ class Step:
 
 
 class Flow(TorchFunctionMode):
-    """Follows parameters through all ops. ``uncut``: steps or regions to be run without their cut."""
+    """Follows parameters through all ops. ``uncut``: what is to be run without its cut."""
 
     def __init__(self, parameters: list, uncut: frozenset = frozenset()):
         super().__init__()
@@ -159,9 +159,7 @@ class Flow(TorchFunctionMode):
             return
         if not flow and not step.ins:
             return
-        step.outs = [
-            Value(flow, grad if t.requires_grad else 0, step) for t in outs
-        ]
+        step.outs = [Value(flow, grad if t.requires_grad else 0, step) for t in outs]
         if grad and not any(t.requires_grad for t in outs):
             step.lost, step.reason = grad, _reason(step, outs[0])
         if name in ACTIVATIONS and args and isinstance(args[0], _C.TensorBase):

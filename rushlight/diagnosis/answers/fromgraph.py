@@ -7,7 +7,7 @@ import sys
 
 from rushlight import _C, nn
 
-from .. import graphs, upstream, values
+from .. import graphs, upstream
 from ..doctor import places
 from ..source import Source
 from . import kept
@@ -31,9 +31,7 @@ def groups_from(subject, parameters: list, loss) -> list:
     from .nograd import HAS, NONE, ZERO, Group, Reason
 
     reached = {id(v) for v in graphs.leaves(loss)}
-    on_the_way = {id(p) for _, p in parameters if p.grad_fn is not None} and {
-        node for node in graphs.nodes(loss)
-    }
+    on_the_way = {id(p) for _, p in parameters if p.grad_fn is not None} and set(graphs.nodes(loss))
     cuts = _cuts(loss)
     made: dict[tuple, Group] = {}
 

@@ -74,9 +74,7 @@ class Names:
         """Named numpy arrays that see the memory of a tensor."""
         storage = tensor.untyped_storage()
         first, last = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
-        return [
-            h for h in self.arrays if first <= h.value.__array_interface__["data"][0] < last
-        ]
+        return [h for h in self.arrays if first <= h.value.__array_interface__["data"][0] < last]
 
     # ---- Walking
 
@@ -156,7 +154,9 @@ class Names:
         if not frames.is_user_code(function.__code__) or id(function) in self._seen:
             return
         self._seen.add(id(function))
-        for key, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        for key, cell in zip(
+            function.__code__.co_freevars, function.__closure__ or (), strict=True
+        ):
             self.containers.add(id(cell))
             try:
                 inner = cell.cell_contents

@@ -95,7 +95,9 @@ class Gradients:
         total = sum(counts.values())
         parts = [f"{counts[HAS]} {'has' if counts[HAS] == 1 else 'have'} a gradient"]
         if counts[ZERO]:
-            parts.append(f"{counts[ZERO]} {'has' if counts[ZERO] == 1 else 'have'} one that is all zero")
+            parts.append(
+                f"{counts[ZERO]} {'has' if counts[ZERO] == 1 else 'have'} one that is all zero"
+            )
         parts.append(f"{counts[NONE]} {'has' if counts[NONE] == 1 else 'have'} none")
         lines = [f"{total} parameter{'s' if total != 1 else ''}: {', '.join(parts)}"]
         width = min(27, max((len(", ".join(g.names)) for g in self.groups), default=0))
@@ -214,9 +216,7 @@ class _Run:
                 return flow, loss, {}
             start = loss if loss.dim() == 0 else loss.sum()
             found = rushlight.autograd.grad(start, wanted, allow_unused=True)
-        return flow, loss, {
-            id(p): g for p, g in zip(wanted, found, strict=True) if g is not None
-        }
+        return flow, loss, {id(p): g for p, g in zip(wanted, found, strict=True) if g is not None}
 
     def groups(self) -> list[Group]:
         """Parameters with one cause together."""

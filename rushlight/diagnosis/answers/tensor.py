@@ -310,13 +310,17 @@ def _kept(tensor, names: Names, facts: dict) -> str:
     if mine is not None:
         parts[0] += f" (also saved by {kept.short(mine.savers[0][0])})"
     if named:
-        parts.append(_sum(named, f"of what {', '.join(dict.fromkeys(h.name for _, h in named))} holds"))
+        parts.append(
+            _sum(named, f"of what {', '.join(dict.fromkeys(h.name for _, h in named))} holds")
+        )
     if only:
         parts.append(_sum(only, "that only the graph holds"))
     if not named and not only:
         freed = kept.freed_at(tensor)
         if freed:
-            return f"keeps {parts[0]} and {facts['nodes']} nodes; backward at {freed} freed the rest"
+            return (
+                f"keeps {parts[0]} and {facts['nodes']} nodes; backward at {freed} freed the rest"
+            )
         return f"keeps {parts[0]} alive"
     joined = ", and ".join([", ".join(parts[:-1]), parts[-1]])
     return f"keeps {kept.in_units(total)} alive: {joined}"

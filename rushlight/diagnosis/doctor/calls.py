@@ -122,6 +122,8 @@ class Calls(TorchFunctionMode):
         self.inside = False
         self.on = False
         self.seen = 0
+        self.names: dict[str, int] = {}
+        self.steps = self.rested = 0
 
     def push(self) -> None:
         if not self.on:
@@ -135,6 +137,8 @@ class Calls(TorchFunctionMode):
 
     def rest(self) -> None:
         """Between steps: stops listening while more than an eighth of the time went into it."""
+        self.steps += 1
+        self.rested += not self.on
         passed = time.perf_counter() - self._began
         if passed < 0.5:
             return
@@ -176,6 +180,7 @@ class Calls(TorchFunctionMode):
         site = site_of(frame)
         site.count += 1
         self.seen += 1
+        self.names[name] = self.names.get(name, 0) + 1
         source = self.made(args[0]) if args else None
         made = Made(name, site, source.root if source is not None and name in PASSING else None)
         listeners = self._watch.hearing(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 
-from rushlight import _C, nn
+from rushlight import _C, is_grad_enabled, nn
 
 from .calls import site_of
 
@@ -64,7 +64,7 @@ class Passes:
     def __init__(self, watch):
         self.places: dict[tuple, Place] = {}
         self.models: dict[int, object] = {}
-        self.steps = 0
+        self.steps = self.quiet = 0  # optimizer steps; passes with gradients off
         self._outputs: dict[int, tuple] = {}
         self._most = 500
         self._recent: deque = deque(maxlen=4)  # results kept alive, so that addresses stay theirs
@@ -74,6 +74,11 @@ class Passes:
         watch.on("forward", self.forward)
         watch.on("stepped", self.stepped)
         watch.on("op", self.op, LOSSES | {"cat", "stack", "concat"})
+
+    @property
+    def evaluations(self) -> int:
+        """Passes made only to be read: with gradients off, or whose graph nobody used."""
+        return self.quiet + sum(p.unused for p in self.places.values() if p.is_evaluation)
 
     def specials(self, module) -> list:
         """Named dropout and batch norm modules of a module."""
@@ -86,6 +91,7 @@ class Passes:
         self.models.setdefault(id(module), module)
         tensors = _with_graph(output)
         if not tensors:
+            self.quiet += not is_grad_enabled()
             return
         site = site_of(frame)
         place = self.places.get((site, id(module)))

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import traceback
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from rushlight import _C
 
@@ -69,6 +69,7 @@ class Watch:
         self._of_ops = {}  # by name of an op, None for all: listeners in order
         self._heard = {}  # by name of an op: who hears it
         self._undo = []
+        self._counts = Counter()
         self.calls = None
 
     def on(self, event: str, listener, names=None) -> None:
@@ -91,6 +92,13 @@ class Watch:
                 listeners.remove(listener)
         self._heard.clear()
 
+    def count(self, event: str) -> int:
+        """How often an event was told; for "op relu relu_", how often such ops were seen."""
+        kind, *names = event.split() or [""]
+        if kind == "op":
+            return sum(self.calls.names.get(n, 0) for n in names) if self.calls else 0
+        return self._counts[kind]
+
     def hearing(self, name: str) -> list:
         """Who listens to an op."""
         found = self._heard.get(name)
@@ -101,10 +109,11 @@ class Watch:
 
     def tell(self, event: str, *details) -> None:
         """Calls the listeners of an event."""
+        self._counts[event] += 1
         self.call(event, self._listeners.get(event, ()), details)
 
     def call(self, event: str, listeners, details) -> None:
-        """Calls some; what they raise does not reach the program, nor what they compute ``calls``."""
+        """Calls some; the program does not get what they raise, nor ``calls`` what they compute."""
         calls = self.calls
         inside = calls is not None and calls.inside
         if calls is not None:

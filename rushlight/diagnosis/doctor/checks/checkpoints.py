@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import weakref
+from typing import ClassVar
 
 from rushlight import nn
 
@@ -45,6 +46,10 @@ default of torch.load. Save model.state_dict() and build the model anew before l
 @check
 class Loading(Check):
     kinds = ("nothing-loaded", "whole-model-saved")
+    needs: ClassVar = {
+        "nothing-loaded": ("load_state_dict", 1, "no state was loaded"),
+        "whole-model-saved": ("saved", 1, "nothing was saved"),
+    }
 
     def start(self, doctor):
         self.empty, self.pickled = {}, {}
@@ -141,6 +146,9 @@ def _sketch(state):
 @check
 class Snapshot(Check):
     kinds = ("snapshot-is-alias",)
+    needs: ClassVar = {
+        "*": ("state_dict", 1, "no state_dict was taken"),
+    }
 
     def start(self, doctor):
         self.taken, self.bad = [], {}

@@ -103,9 +103,9 @@ class Float64(Check):
         for dataset in self.datasets:
             held = getattr(dataset, "tensors", None) or vars(dataset).values()
             for one in held:
-                if isinstance(one, _C.TensorBase) and one.dtype == tensor.dtype:
-                    if one.shape[1:] == tensor.shape[1:]:
-                        whole = one
+                alike = isinstance(one, _C.TensorBase) and one.dtype == tensor.dtype
+                if alike and one.shape[1:] == tensor.shape[1:]:
+                    whole = one
         return places.origin_node(whole)
 
     def findings(self, doctor):
@@ -117,8 +117,10 @@ class Float64(Check):
 
     def finding(self, site, name, count, total, number, tensor, spot):
         evidence = [
-            f"{count} times {name} of float32 results and a float64 tensor {tuple(tensor.shape)} "
-            f"gave float64: {total:,} bytes instead of {total // 2:,}"
+            (
+                f"{count} times {name} of float32 and a float64 tensor {tuple(tensor.shape)} "
+                f"gave float64: {total:,} bytes instead of {total // 2:,}"
+            )
         ]
         at, fixes = site, []
         if spot is not None and isinstance(spot[1], ast.Call):
@@ -150,7 +152,9 @@ class Copies(Check):
             self.converted(op)
         elif op.name == "clone" and op.args:
             node = op.site.node
-            inner = node.func.value if isinstance(node, ast.Call) and places.is_method(op.site) else 0
+            inner = (
+                node.func.value if isinstance(node, ast.Call) and places.is_method(op.site) else 0
+            )
             fresh = isinstance(inner, ast.BinOp) or (
                 isinstance(inner, ast.Call) and op.args[0]._base is None and self.is_new(op, inner)
             )
@@ -171,7 +175,9 @@ class Copies(Check):
         if given.dtype == result.dtype:
             return
         made = op.calls.made(given)
-        before = made.passed[0] if made is not None and made.name in FLOATS and made.passed else None
+        before = (
+            made.passed[0] if made is not None and made.name in FLOATS and made.passed else None
+        )
         if before is not None and before == ("dtype", result.dtype) and self.is_lossless(op, given):
             entry = self.trips.setdefault(op.site, [made.site, 0, 0, str(given.dtype)])
             entry[1] += 1
@@ -193,8 +199,10 @@ class Copies(Check):
 
     def trip(self, site, first, count, total, dtype):
         evidence = [
-            f"{count} times to {dtype.removeprefix('torch.')} and back: {total / (1 << 20):,.1f} "
-            "MiB copied, no value changed"
+            (
+                f"{count} times to {dtype.removeprefix('torch.')} and back: "
+                f"{total / (1 << 20):,.1f} MiB copied, no value changed"
+            )
         ]
         fixes, inner = [], places.operand(site, 0)
         if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
@@ -207,7 +215,9 @@ class Copies(Check):
 
     def clone(self, site, count, total):
         inner, fixes = places.operand(site, 0), []
-        evidence = [f"{count} clones of results that nothing else held: {total / (1 << 20):,.1f} MiB"]
+        evidence = [
+            f"{count} clones of results that nothing else held: {total / (1 << 20):,.1f} MiB"
+        ]
         if inner is not None:
             text = site.source.segment(inner)
             text = f"({text})" if isinstance(inner, ast.BinOp) else text
@@ -235,7 +245,11 @@ class Reads(Check):
         count, each, steps = self.sites[worst], _cost_of_a_read(), self.passes.steps
         spent = count * each
         loops = worst.source.loops_around(worst.node) if worst.node is not None else []
-        if spent < LEAST_SPENT or count < 100 * steps or not (loops or _in_comprehension(worst.node)):
+        if (
+            spent < LEAST_SPENT
+            or count < 100 * steps
+            or not (loops or _in_comprehension(worst.node))
+        ):
             return []
         evidence = [
             f"{count:,} reads or more of one value, {each * 1e6:.2f} us each as measured here: "
@@ -286,4 +300,3 @@ def _cost_of_a_read() -> float:
             t[i].item()
         times.append((time.perf_counter() - began) / 100)
     return min(times)
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import ClassVar
 
 from rushlight import _C
 
@@ -10,7 +11,6 @@ from ... import changes
 from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
-from .. import places
 from ..places import found
 
 kind(
@@ -27,6 +27,9 @@ before left: normalized twice, noise upon noise. Write x = x - mean, or clone() 
 @check
 class Changed(Check):
     kinds = ("data-changed-in-place",)
+    needs: ClassVar = {
+        "*": ("loader", 1, "no DataLoader was used"),
+    }
 
     def start(self, doctor):
         self.watched = {}
@@ -58,8 +61,10 @@ class Changed(Check):
         node = source.node_at(*writer[2:6]) if source else None
         statement = source.statement_of(node) if node is not None else None
         evidence = [
-            f"{type(dataset).__name__}.{name} {tuple(tensor.shape)} was written {count} times since "
-            "its first pass; a row that is read again is no longer what it was"
+            (
+                f"{type(dataset).__name__}.{name} {tuple(tensor.shape)} was written {count} times "
+                "its first pass; a row that is read again is no longer what it was"
+            )
         ]
         return found(
             "data-changed-in-place", "wrong result", (writer[0], writer[2]),

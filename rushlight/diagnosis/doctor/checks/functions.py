@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import ClassVar
 
 from ... import trial
 from ...finding import Fix
@@ -36,6 +37,9 @@ torch.autograd.gradcheck.
 @check
 class Functions(Check):
     kinds = ("function-ignores-gradient", "function-wrong-gradient")
+    needs: ClassVar = {
+        "*": ("apply", 1, "no custom autograd function ran"),
+    }
 
     def start(self, doctor):
         self.seen = {}

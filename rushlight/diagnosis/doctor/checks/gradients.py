@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import ClassVar
 
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
@@ -64,6 +65,9 @@ class State:
 @check
 class Zeroing(Check):
     kinds = ("gradients-never-zeroed", "gradients-zeroed-before-step")
+    needs: ClassVar = {
+        "*": ("step", 3, "fewer than 3 optimizer steps"),
+    }
 
     def start(self, doctor):
         self.states = {}
@@ -202,6 +206,10 @@ def _receiver(site, call, method: str) -> str | None:
 @check
 class Clipping(Check):
     kinds = ("clip-at-wrong-place", "clip-before-unscale")
+    needs: ClassVar = {
+        "clip-at-wrong-place": ("clip", 2, "gradients were not clipped"),
+        "clip-before-unscale": ("scaled", 1, "no loss scale was used"),
+    }
 
     def start(self, doctor):
         self.fresh = False  # a backward ran since the last step or clearing

@@ -7,7 +7,7 @@ import collections
 import itertools
 import sys
 import weakref
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from rushlight import _C
 
@@ -48,6 +48,9 @@ LEAST_SAVED = 64 * 1024
 @check
 class Kept(Check):
     kinds = ("graph-kept-alive",)
+    needs: ClassVar = {
+        "*": ("call", 3, "fewer than 3 calls of a model"),
+    }
 
     def start(self, doctor):
         self.calls, self.backwards = 0, 0
@@ -392,6 +395,10 @@ class Unused(Check):
                 name = type(place.module).__name__
                 out.append(self.finding(place.site, place.unused, nodes, saved, name))
         return out
+
+    def not_checked(self, doctor):
+        evaluated = doctor.passes.evaluations
+        return [] if evaluated else [("graph-never-used", "no evaluation was seen")]
 
     def finding(self, site, count, nodes, saved, name):
         evidence = [

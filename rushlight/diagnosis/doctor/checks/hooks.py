@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import ClassVar
 
 from rushlight import nn
 
@@ -26,6 +27,9 @@ register. Call the module.
 @check
 class DirectForward(Check):
     kinds = ("forward-called-directly",)
+    needs: ClassVar = {
+        "*": ("hook", 1, "no hook was registered"),
+    }
 
     def start(self, doctor):
         self.hooked, self.sites = [], {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import ClassVar
 
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
@@ -35,6 +36,9 @@ has its final size from the start.
 @check
 class Reshape(Check):
     kinds = ("reshape-scrambles",)
+    needs: ClassVar = {
+        "*": ("op reshape view", 1, "no reshape or view was seen"),
+    }
 
     def start(self, doctor):
         self.seen = {}
@@ -120,6 +124,9 @@ def _is_even(tensor) -> bool:
 @check
 class Cat(Check):
     kinds = ("cat-in-loop",)
+    needs: ClassVar = {
+        "*": ("op cat concat concatenate vstack hstack", 50, "fewer than 50 calls of cat"),
+    }
 
     def start(self, doctor):
         self.grown = {}

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from typing import ClassVar
 
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
@@ -59,6 +60,9 @@ class Sampler(threading.Thread):
 @check
 class Waiting(Check):
     kinds = ("loader-slower-than-model",)
+    needs: ClassVar = {
+        "*": ("loader", 1, "no DataLoader was used"),
+    }
 
     def start(self, doctor):
         self.loaders, self.at, self.sampler = {}, {}, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import ClassVar
 
 from ...finding import Fix
 from ...registry import Check, check, kind
@@ -49,6 +50,13 @@ ON_THE_WAY = {"float", "double", "long", "int", "to", "pow", "square", "abs", "m
 @check
 class Probabilities(Check):
     kinds = ("loss-on-probabilities",)
+    needs: ClassVar = {
+        "*": (
+            f"op {' '.join(DOUBLE)}",
+            1,
+            "no such loss was seen",
+        ),
+    }
 
     def start(self, doctor):
         self.seen = {}

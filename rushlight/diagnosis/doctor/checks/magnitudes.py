@@ -6,6 +6,7 @@ import ast
 import math
 import statistics
 import time
+from typing import ClassVar
 
 from rushlight import nn
 
@@ -113,6 +114,10 @@ class Magnitudes(Check):
         "gradients-explode",
         "gradients-vanish",
     )
+    needs: ClassVar = {
+        "*": ("stepped", 3, "fewer than 3 optimizer steps"),
+        "learning-rate-too-small": ("stepped", 30, "fewer than 30 optimizer steps"),
+    }
 
     def start(self, doctor):
         self.watched, self.before, self.loss = {}, None, None
@@ -199,9 +204,11 @@ class Magnitudes(Check):
             return None
         kinds = {str(p.dtype).removeprefix("torch.") for p in _parameters(w.optimizer)}
         evidence = [
-            f"in {len(looks)} of {len(looks)} steps looked at no weight changed in any digit, with "
-            f"gradients up to {max(k.gradient for k in looks):.3g} and rate {rate:.3g} "
-            f"({', '.join(sorted(kinds))} weights)"
+            (
+                f"in {len(looks)} of {len(looks)} steps looked at no weight changed at all, with "
+                f"gradients up to {max(k.gradient for k in looks):.3g} and rate {rate:.3g} "
+                f"({', '.join(sorted(kinds))} weights)"
+            )
         ]
         title = f"the steps of {type(w.optimizer).__name__} change nothing"
         fixes = _other_rates(w.site, rate, (1e3, 1e6))
@@ -233,9 +240,11 @@ class Magnitudes(Check):
         named = self.names()
         worst = max(first.sizes, key=lambda i: first.sizes[i][0])
         evidence = [
-            f"at the first step the gradients have norm {first.gradient:.3g}, the weights "
-            f"{first.weight:.3g}; largest: {named.get(worst, 'a parameter')}, "
-            f"{first.sizes[worst][0]:.3g}",
+            (
+                f"at the first step the gradients have norm {first.gradient:.3g}, the weights "
+                f"{first.weight:.3g}; largest: {named.get(worst, 'a parameter')}, "
+                f"{first.sizes[worst][0]:.3g}"
+            ),
             grew,
         ]
         site, fixes = w.step_site, []
@@ -259,8 +268,10 @@ class Magnitudes(Check):
         if grew is None or len(ratios) < 3 or statistics.median(ratios) < 0.05 or not rate:
             return None
         evidence = [
-            f"each step changes the weights by {statistics.median(ratios):.0%} of their size "
-            f"(median of {len(ratios)} steps looked at, rate {rate:.3g})",
+            (
+                f"each step changes the weights by {statistics.median(ratios):.0%} of their size "
+                f"(median of {len(ratios)} steps looked at, rate {rate:.3g})"
+            ),
             grew,
         ]
         fixes = _other_rates(w.site, rate, (0.1, 0.01, 0.001))
@@ -277,18 +288,21 @@ class Magnitudes(Check):
         if abs(first - last) > max(0.01 * abs(first), spread) or abs(first) < 1e-6:
             return None
         evidence = [
-            f"each step changes the weights by at most {max(ratios):.1e} of their size "
-            f"({len(ratios)} steps looked at, rate {rate:.3g}); the loss went from {first:.5g} to "
-            f"{last:.5g} in {w.steps} steps"
+            (
+                f"each step changes the weights by at most {max(ratios):.1e} of their size "
+                f"({len(ratios)} steps looked at, rate {rate:.3g}); the loss went from "
+                f"{first:.5g} to {last:.5g} in {w.steps} steps"
+            )
         ]
         fixes = _other_rates(w.site, rate, (1e3, 1e2, 1e4))
         title = f"the learning rate {rate:.3g} is too small"
         return found("learning-rate-too-small", "wrong result", w.site, title, evidence, [], fixes)
 
     def vanishing(self, w: Watched):
-        names, layers = self.names(), [
-            p for p in _parameters(w.optimizer) if p.dim() >= 2 and id(p) in w.looks[-1].sizes
-        ]
+        names, layers = (
+            self.names(),
+            [p for p in _parameters(w.optimizer) if p.dim() >= 2 and id(p) in w.looks[-1].sizes],
+        )
         if len(layers) < 4:
             return None
 
@@ -298,7 +312,7 @@ class Magnitudes(Check):
         least = min(layers, key=lambda p: statistics.median(rms(k, p) for k in w.looks))
         for look in w.looks:
             top = max(rms(look, p) for p in layers)
-            g, weight, update = look.sizes.get(id(least), (0, 0, 0))
+            _g, weight, update = look.sizes.get(id(least), (0, 0, 0))
             if not top or rms(look, least) > 1e-6 * top or update > 1e-6 * weight or not weight:
                 return None
         look = w.looks[-1]
@@ -341,9 +355,7 @@ class Magnitudes(Check):
 
     def names(self) -> dict[int, str]:
         """Parameters' names in the models that were called."""
-        return {
-            id(p): n for m in self.passes.models.values() for n, p in m.named_parameters()
-        }
+        return {id(p): n for m in self.passes.models.values() for n, p in m.named_parameters()}
 
 
 def _parameters(optimizer) -> list:
@@ -367,9 +379,7 @@ def _other_rates(site, rate: float, factors) -> list[Fix]:
         node = _assigned(source, node, call) or node
     if not isinstance(node, ast.Constant):
         return []
-    return [
-        Fix(f"lr={rate * f:.3g}", [source.replace((node, f"{rate * f:.3g}"))]) for f in factors
-    ]
+    return [Fix(f"lr={rate * f:.3g}", [source.replace((node, f"{rate * f:.3g}"))]) for f in factors]
 
 
 def _assigned(source, node, call):
@@ -381,12 +391,12 @@ def _assigned(source, node, call):
         if isinstance(value, ast.Constant):
             return value
     for other in ast.walk(source.tree):  # lr=... of a call, or a field of a class
-        if isinstance(other, ast.keyword) and other.arg == name:
-            if isinstance(other.value, ast.Constant):
-                return other.value
-        if isinstance(other, ast.AnnAssign) and getattr(other.target, "id", "") == name:
-            if isinstance(other.value, ast.Constant):
-                return other.value
+        is_keyword = isinstance(other, ast.keyword) and other.arg == name
+        targets = getattr(other, "targets", None) or [getattr(other, "target", None)]
+        is_field = isinstance(other, (ast.AnnAssign, ast.Assign))
+        is_field = is_field and name in (getattr(t, "id", "") for t in targets)
+        if (is_keyword or is_field) and isinstance(other.value, ast.Constant):
+            return other.value
     return None
 
 
@@ -407,6 +417,9 @@ the inputs, normalize, or use LeakyReLU or GELU, which let a little through.
 @check
 class Dead(Check):
     kinds = ("relu-dead",)
+    needs: ClassVar = {
+        "*": ("op relu relu_", 5, "fewer than 5 calls of relu"),
+    }
 
     def start(self, doctor):
         self.seen = {}
@@ -441,8 +454,10 @@ class Dead(Check):
         units, dead = looks[-1]
         first = looks[0][1]
         evidence = [
-            f"{dead} of {units} units gave 0 for every sample of the last {min(3, len(looks))} "
-            f"batches looked at ({count} in all); in the first batch {first} did"
+            (
+                f"{dead} of {units} units gave 0 for every sample of the last {min(3, len(looks))} "
+                f"batches looked at ({count} in all); in the first batch {first} did"
+            )
         ]
         died = first < 0.5 * units
         evidence.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import ClassVar
 
 from ... import trial
 from ...finding import Edit, Fix
@@ -52,6 +53,13 @@ DROPOUTS = [
 @check
 class FunctionalDropout(Check):
     kinds = ("functional-dropout",)
+    needs: ClassVar = {
+        "*": (
+            "op dropout dropout_ alpha_dropout feature_dropout feature_alpha_dropout",
+            1,
+            "no dropout was seen",
+        ),
+    }
 
     def start(self, doctor):
         self.seen = {}
@@ -159,6 +167,11 @@ class Modes(Check):
                 out.append(self.not_restored(module, count, last[0], site))
         return out
 
+    def not_checked(self, doctor):
+        if not self.passes.evaluations:
+            return [("dropout-while-evaluating", "no evaluation was seen")]
+        return []
+
     def evaluating(self, site, count, module, active, arguments, what):
         names = ", ".join(f"{n or 'it'}, {describe_module(m)}" for n, m in active[:2])
         more = f" and {len(active) - 2} more" if len(active) > 2 else ""
@@ -175,7 +188,7 @@ class Modes(Check):
             edit = site.source.replace((written.value, f"{site.source.segment(written.value)}()"))
             fixes.append(Fix(f"{ast.unparse(written)}(): it was named, not called", [edit]))
         elif name is not None:
-            text, extent = f"{name}.eval()", self.extent(site, node)
+            _text, extent = f"{name}.eval()", self.extent(site, node)
             fixes.append(self.switched(site.source, extent, name, module))
         return found(
             "dropout-while-evaluating",
@@ -271,8 +284,8 @@ def spread(module, arguments) -> str:
     except BaseException:
         return ""
     return (
-        f"the last batch 5 times on a copy: outputs are off by {min(mean):.3g} to {max(mean):.3g} on "
-        f"average from those in eval mode, whose mean size is {size:.3g}"
+        f"the last batch 5 times on a copy: outputs are off by {min(mean):.3g} to {max(mean):.3g} "
+        f"on average from those in eval mode, whose mean size is {size:.3g}"
     )
 
 
@@ -285,9 +298,9 @@ def _trains(loop) -> bool:
 def _not_called(source, name: str, method: str):
     """A statement ``model.eval`` without parentheses, or None."""
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute):
-            if ast.unparse(node.value) == f"{name}.{method}":
-                return node
+        is_named = isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute)
+        if is_named and ast.unparse(node.value) == f"{name}.{method}":
+            return node
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from typing import ClassVar
 
 from ...finding import Fix
 from ...registry import Check, check, kind
@@ -46,6 +47,9 @@ WALKED = 3000
 @check
 class Nan(Check):
     kinds = ("nan-made", "nan-gradient")
+    needs: ClassVar = {
+        "nan-gradient": ("backward", 1, "no backward ran"),
+    }
 
     def start(self, doctor):
         self.first, self.tolerated, self.counts = {}, set(), {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import weakref
+from typing import ClassVar
 
 from rushlight import _C, nn
 
@@ -44,6 +45,9 @@ class Held(Check):
     """What optimizers hold against what gets gradients."""
 
     kinds = ("optimizer-misses-parameters", "parameters-without-gradient")
+    needs: ClassVar = {
+        "*": ("step", 2, "fewer than 2 optimizer steps"),
+    }
 
     def start(self, doctor):
         self.optimizers, self.models, self.replaced = [], {}, {}

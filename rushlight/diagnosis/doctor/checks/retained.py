@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import ClassVar
 
 from rushlight import _C
 
@@ -43,6 +44,9 @@ class Kept:
 @check
 class Retained(Check):
     kinds = ("graph-retained-for-nothing",)
+    needs: ClassVar = {
+        "*": ("backward", 2, "fewer than 2 backward calls"),
+    }
 
     def start(self, doctor):
         self.sites, self.now = {}, None
@@ -82,9 +86,11 @@ class Retained(Check):
     def finding(self, site, count, looks):
         most = max(looks, key=lambda k: k.bytes)
         evidence = [
-            f"{count} backward calls kept their graph, up to {most.nodes:,} nodes and "
-            f"{most.bytes:,} bytes of saved values; in {len(looks)} of {len(looks)} looked at no "
-            "second backward came"
+            (
+                f"{count} backward calls kept their graph, up to {most.nodes:,} nodes and "
+                f"{most.bytes:,} bytes of saved values; in {len(looks)} of {len(looks)} looked at "
+                "no second backward came"
+            )
         ]
         fixes, call = [], places.call_at(site)
         if call is not None:
@@ -95,6 +101,4 @@ class Retained(Check):
                 edit = site.source.replace((call.args[1], "False"))
                 fixes.append(Fix("retain_graph False", [edit]))
         title = "retain_graph=True keeps graphs that nobody uses again"
-        return found(
-            "graph-retained-for-nothing", "memory", site, title, evidence, [], fixes
-        )
+        return found("graph-retained-for-nothing", "memory", site, title, evidence, [], fixes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from ...registry import Check, check, kind
 from .. import places
 from ..places import found
@@ -10,8 +12,8 @@ kind(
     "loss-scale-falls",
     "The loss scale falls at nearly every step",
     """
-GradScaler skips a step and halves its scale when a gradient is infinite or NaN. Now and then that is
-how it finds the right scale. At nearly every step it means that gradients overflow for another
+GradScaler skips a step and halves its scale when a gradient is infinite or NaN. Now and then that
+is how it finds the right scale. At nearly every step it means that gradients overflow for another
 reason: a NaN in the forward pass or the data, or a loss that explodes. No step is made while that
 lasts.
 """,
@@ -21,6 +23,9 @@ lasts.
 @check
 class Scaling(Check):
     kinds = ("loss-scale-falls",)
+    needs: ClassVar = {
+        "*": ("scaler_update", 6, "no loss scale was used"),
+    }
 
     def start(self, doctor):
         self.seen = {}  # by scaler: [scaler, updates, times it fell, first scale, last scale]
@@ -46,8 +51,10 @@ class Scaling(Check):
             if self.site is None or not scaler.is_enabled() or fell < 5 or fell < 0.8 * updates - 1:
                 continue
             evidence = [
-                f"{fell} of {updates} updates lowered it, from {first:g} to {last:g}: as many steps "
-                "were skipped"
+                (
+                    f"{fell} of {updates} updates lowered it, from {first:g} to {last:g}: as many "
+                    "steps were skipped"
+                )
             ]
             title = "the loss scale falls at nearly every step"
             out.append(found("loss-scale-falls", "wrong result", self.site, title, evidence))

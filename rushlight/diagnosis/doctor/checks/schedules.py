@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from typing import ClassVar
 
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
@@ -56,6 +57,9 @@ BY_EPOCH = (
 @check
 class Schedules(Check):
     kinds = ("scheduler-per-batch", "scheduler-before-optimizer", "scheduler-never-stepped")
+    needs: ClassVar = {
+        "*": ("scheduler", 1, "no scheduler was made"),
+    }
 
     def start(self, doctor):
         self.made, self.order, self.steps = {}, 0, {}

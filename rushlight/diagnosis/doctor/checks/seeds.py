@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+from typing import ClassVar
 
 from ...finding import Fix
 from ...registry import Check, check, kind
@@ -40,6 +41,9 @@ DRAWS = frozenset(
 @check
 class Streams(Check):
     kinds = ("loader-shifts-random-stream",)
+    needs: ClassVar = {
+        "*": ("loader", 2, "fewer than 2 passes over a DataLoader"),
+    }
 
     def start(self, doctor):
         self.runs, self.made, self.passing = [], {}, None
@@ -126,10 +130,14 @@ class Copies(Check):
     kinds = ("generator-copied-to-workers",)
 
     def start(self, doctor):
-        self.seen = {}
+        self.seen, self.workers = {}, 0
         doctor.watch.on("loader", self.loader)
 
+    def not_checked(self, doctor):
+        return [] if self.workers else [(self.kinds[0], "no loader workers ran")]
+
     def loader(self, loader):
+        self.workers = max(self.workers, loader.num_workers)
         if loader.num_workers < 2 or getattr(loader, "worker_init_fn", None) is not None:
             return
         dataset = loader.dataset

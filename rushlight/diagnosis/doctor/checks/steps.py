@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import ClassVar
 
 from rushlight import nn
 
@@ -66,6 +67,11 @@ class Steps(Check):
         "frozen-parameters-change",
         "parameters-unused",
     )
+    needs: ClassVar = {
+        "*": ("optimizer", 1, "no optimizer was made"),
+        "frozen-parameters-change": ("stepped", 1, "no optimizer stepped"),
+        "parameters-unused": ("stepped", 3, "fewer than 3 optimizer steps"),
+    }
 
     def start(self, doctor):
         self.states, self.called, self.ran = {}, set(), set()
@@ -132,7 +138,11 @@ class Steps(Check):
         """Whether backward reached what it holds, and no other optimizer steps the same."""
         mine = {id(p) for p in _held(state.optimizer) if p.grad is not None}
         for other in self.states.values():
-            if other is not state and other.steps and mine & {id(p) for p in _held(other.optimizer)}:
+            if (
+                other is not state
+                and other.steps
+                and mine & {id(p) for p in _held(other.optimizer)}
+            ):
                 return False
         return bool(mine)
 
@@ -192,8 +202,10 @@ class Steps(Check):
         count = max(n for _, n in state.frozen.values())
         shown = ", ".join(names.get(id(p), "a parameter") for p in parameters[:3])
         evidence = [
-            f"{shown}: requires_grad is False, .grad still holds a gradient, and {count} of the "
-            "steps looked at changed them"
+            (
+                f"{shown}: requires_grad is False, .grad still holds one, and {count} of the "
+                "steps looked at changed them"
+            )
         ]
         at, fixes = _freezing(state.site.source) or (state.site, [])
         return found(
@@ -236,8 +248,10 @@ class Steps(Check):
         names = ", ".join(n for _, n, _, _ in unused[:4])
         count = sum(p.numel() for *_, own in unused for p in own)
         evidence = [
-            f"{names}: called 0 times, no gradient in {state.steps} steps; the optimizer holds "
-            f"its {count:,} values"
+            (
+                f"{names}: called 0 times, no gradient in {state.steps} steps; the optimizer holds "
+                f"its {count:,} values"
+            )
         ]
         at = (built[0].file, built[1].lineno) if built is not None else state.site
         title = f"{name} is never called"
@@ -261,9 +275,9 @@ def _bound_name(site) -> str | None:
 def _named_only(source, name: str, method: str):
     """A statement ``opt.step`` without parentheses, or None."""
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute):
-            if node.value.attr == method and ast.unparse(node.value.value) == name:
-                return node
+        is_named = isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute)
+        if is_named and ast.unparse(node.value) == f"{name}.{method}":
+            return node
     return None
 
 

@@ -7,6 +7,7 @@ import contextlib
 import os
 import random
 import sys
+from typing import ClassVar
 
 from ...finding import Fix
 from ...registry import Check, check, kind
@@ -43,6 +44,9 @@ DRAWS = frozenset(
 @check
 class Unseeded(Check):
     kinds = ("seed-incomplete",)
+    needs: ClassVar = {
+        "*": ("seeded", 1, "no seed was set"),
+    }
 
     def start(self, doctor):
         self.seeded: dict[str, object] = {}
@@ -67,7 +71,7 @@ class Unseeded(Check):
             if seed is None and not args:
                 site = places.here()
                 if site is not None:
-                    self.generators.setdefault(site, 0)
+                    self.generators[site] = self.generators.get(site, 0) + 1
             return make(seed, *args)
 
         numpy.random.default_rng = default_rng
@@ -77,7 +81,7 @@ class Unseeded(Check):
         original = getattr(room, name)
 
         def seed(*args, **kwargs):
-            if args and args[0] is not None or kwargs:
+            if (args and args[0] is not None) or kwargs:
                 self.seed(stream)
             return original(*args, **kwargs)
 
@@ -90,9 +94,9 @@ class Unseeded(Check):
             self.seeded.setdefault(stream, site)
 
     def op(self, op):
-        if self.draw is None and op.name in DRAWS and op.kwargs.get("generator") is None:
-            if "torch" not in self.seeded:
-                self.draw = op.site
+        own = op.kwargs.get("generator") is not None
+        if self.draw is None and not own and "torch" not in self.seeded:
+            self.draw = op.site
 
     def stop(self, doctor):
         self.moved = set()
@@ -146,8 +150,10 @@ class Unseeded(Check):
                 fixes.append(Fix(text, [edit]))
         place = places.place(drawn)
         evidence = [
-            f"{other} is seeded here; line {place[1]} draws from {_called(stream)}'s stream, which "
-            "0 calls seeded: each run is another one"
+            (
+                f"{other} is seeded here; line {place[1]} draws from {_called(stream)}, which "
+                "nothing seeded: each of two runs draws other numbers"
+            )
         ]
         return found(
             "seed-incomplete", "note", site, f"{_called(stream)} is not seeded", evidence,
@@ -160,7 +166,8 @@ class Unseeded(Check):
             text = f"{site.source.segment(call.func)}(0)"
             fixes.append(Fix(text, [site.source.replace((call, text))]))
         seeded = next(iter(self.seeded.values()))
-        evidence = ["default_rng() was given no number: each run is another one"]
+        count = self.generators[site]
+        evidence = [f"default_rng() was given no number, {count} of {count} times"]
         return found(
             "seed-incomplete", "note", site, "this generator is not seeded", evidence,
             [(seeded, "a seed is set here")], fixes,
