@@ -56,6 +56,7 @@ from ._shapes import combinations as combinations
 from .functional import compile as compile
 from ._products import einsum as einsum
 from .autograd.grad_mode import enable_grad as enable_grad
+from .diagnosis.answers import explain as explain
 from ._number_info import finfo as finfo
 from .random import fork_rng as fork_rng
 from .utils.dlpack import from_dlpack as from_dlpack
@@ -71,6 +72,7 @@ from ._settings import get_float32_matmul_precision as get_float32_matmul_precis
 from ._settings import get_num_interop_threads as get_num_interop_threads
 from .random import get_rng_state as get_rng_state
 from ._differences import gradient as gradient
+from .diagnosis.answers import graph as graph
 from ._number_info import iinfo as iinfo
 from .autograd.grad_mode import inference_mode as inference_mode
 from .random import initial_seed as initial_seed
@@ -131,6 +133,7 @@ from ._reductions import unique as unique
 from ._reductions import unique_consecutive as unique_consecutive
 from ._differences import unravel_index as unravel_index
 from ._settings import use_deterministic_algorithms as use_deterministic_algorithms
+from .diagnosis.answers import why_no_grad as why_no_grad
 e: float
 pi: float
 inf: float

@@ -105,7 +105,7 @@ class TestExplain:
         for part in (
             "kept, a local of",
             "room.inner",
-            "listed[1], in the list listed",
+            "_listed[1], in the list _listed",
             "memory: array",
         ):
             assert part in said
