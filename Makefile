@@ -43,7 +43,7 @@ $(VENV)/.test: $(SOURCES) | $(BIN)/python
 
 # Random calls of every op: make fuzz CALLS=1000 SEED=7
 fuzz: $(VENV)/.test
-	PYTHONPATH=$(CURDIR) $(BIN)/python -P -m tests.fuzz --calls $(or $(CALLS),300) --seed $(or $(SEED),1)
+	$(BIN)/python -P tests/fuzz.py --calls $(or $(CALLS),300) --seed $(or $(SEED),1)
 
 # The core built with the address and undefined-behaviour sanitizers, and the tests with it.
 SANITIZED := build/sanitize

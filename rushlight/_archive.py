@@ -116,6 +116,9 @@ class ArchiveReader:
             raise corrupt("invalid header or archive is corrupted") from None
         if not entries:
             raise corrupt("archive does not contain any files")
+        # Entries that share bytes would make a small file take much memory.
+        if sum(entry.compress_size for entry in entries) > self.length:
+            raise corrupt("invalid header or archive is corrupted")
         folder, slash, _ = entries[0].filename.partition("/")
         if not slash:
             raise RuntimeError("file in archive is not in a subdirectory: " + folder)

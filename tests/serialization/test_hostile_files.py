@@ -9,6 +9,7 @@ import zipfile
 import pytest
 
 import rushlight as torch
+from rushlight._weights_only_unpickler import _allowed_globals
 
 from . import contents
 
@@ -170,3 +171,87 @@ def test_inflated_size():
     data[entry + 24 : entry + 28] = struct.pack("<I", 2**32 - 2)
     with pytest.raises(RuntimeError, match="PytorchStreamReader failed"):
         torch.load(io.BytesIO(bytes(data)))
+
+
+def test_entries_that_share_bytes():
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02N.")
+        archive.writestr("archive/data/0", bytes(4000))
+        for key in range(1, 9):  # the same bytes under other names
+            shared = zipfile.ZipInfo(f"archive/data/{key}")
+            first = archive.getinfo("archive/data/0")
+            for field in ("header_offset", "compress_size", "file_size", "CRC"):
+                setattr(shared, field, getattr(first, field))
+            archive.filelist.append(shared)
+    buffer.seek(0)
+    with pytest.raises(RuntimeError, match="PytorchStreamReader failed"):
+        torch.load(buffer)
+
+
+class RandomPickle:
+    """Pickles of allowed names, applied to what they were not made for."""
+
+    numbers = (-1, 0, 1, 3, 2**31, 2**62, 10**15, -(2**63), 2**70)
+    kinds = ("FloatStorage", "LongStorage", "BoolStorage", "ComplexDoubleStorage")
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.names = sorted(_allowed_globals())
+
+    def name(self) -> bytes:
+        module, _, name = self.random.choice(self.names).rpartition(".")
+        return f"c{module}\n{name}\n".encode()
+
+    def several(self, depth, most) -> bytes:
+        count = self.random.randrange(most)
+        return b"(" + b"".join(self.value(depth + 1) for _ in range(count))
+
+    def tensor(self) -> bytes:
+        def row():
+            return tuple(self.random.choices(self.numbers, k=self.random.randrange(3)))
+
+        where = storage(integer(3), kind=self.random.choice(self.kinds))
+        return tensor(where, self.random.choice(self.numbers), row(), row())[2:-1]
+
+    def atom(self) -> bytes:
+        choose = self.random.choice
+        return choose(
+            [
+                lambda: integer(choose(self.numbers)),
+                lambda: text(choose(["", "0", "cpu", "storage", "__dict__", "__class__", "meta"])),
+                lambda: choose([b"N", b"\x88", b"\x89", b")", b"}", b"]", b"U\x03abc"]),
+                lambda: b"G" + struct.pack(">d", choose([0.0, 1.5, float("inf")])),
+                lambda: storage(integer(choose(self.numbers)), kind=choose(self.kinds)),
+                self.name,
+                self.tensor,
+            ]
+        )()
+
+    def value(self, depth=0) -> bytes:
+        kind = self.random.random()
+        if depth > 3 or kind < 0.3:
+            return self.atom()
+        if kind < 0.65:  # called, or made by __new__
+            made = self.random.choice([b"R", b"R", b"\x81"])
+            return self.name() + self.several(depth, 7) + b"t" + made
+        if kind < 0.75:  # given a state
+            return self.value(depth + 1) + self.value(depth + 1) + b"b"
+        if kind < 0.85:
+            return self.several(depth, 4) + self.random.choice([b"t", b"l", b"d"])
+        if kind < 0.95:
+            return b"]" + self.several(depth, 3) + b"e"
+        return self.value(depth + 1) + b"Q"
+
+
+def test_random_pickles():
+    source = RandomPickle(0)
+    made = 0
+    for _ in range(600):
+        data = checkpoint(b"\x80\x02" + source.value() + b".", _0=FLOATS)
+        try:
+            repr(torch.load(data))
+            made += 1
+        except (*FAILURES, MemoryError, OverflowError):
+            pass
+    assert 50 < made < 500
