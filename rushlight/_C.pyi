@@ -1203,6 +1203,15 @@ class _lstm_gates_backward_result(NamedTuple):
     grad_gates: Tensor
     grad_cell_in: Tensor
 
+class _lstm_layer_result(NamedTuple):
+    output: Tensor
+    cells: Tensor
+
+class _lstm_layer_backward_result(NamedTuple):
+    grad_gates: Tensor
+    grad_hidden: Tensor
+    grad_cell: Tensor
+
 class _lu_with_info_result(NamedTuple):
     LU: Tensor
     pivots: Tensor

@@ -8,6 +8,7 @@
 #include "ops/dense.h"
 #include "ops/expect.h"
 #include "ops/gates_gradients.h"
+#include "ops/lstm_layer.h"
 #include "ops/view_edits.h"
 
 namespace rl::ops {
@@ -43,6 +44,7 @@ Tensor gru_step(const Tensor& input_gates, const Tensor& hidden_gates, const Ten
 
 // ---- One step of a cell as one op; its gradient's gradient goes by the plain ops.
 
+<<<<<<< HEAD
 namespace {
 
 // The sizes of `parts` gates beside each other, for a state of these sizes.
@@ -58,6 +60,10 @@ Dims gate_sizes(const char* op, const Tensor& state, int64_t parts) {
 }  // namespace
 
 const auto lstm_gates_backward = define<Two(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)>(
+=======
+const Op<Two(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)> lstm_gates_backward =
+    define<Two(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)>(
+>>>>>>> 10131e1 (LSTM layers as one op; scaled products finish in registers; few rows times a transposed matrix without strided stores)
     "_lstm_gates_backward(Tensor? grad_hidden, Tensor? grad_cell, Tensor active, Tensor cell, "
     "Tensor next_cell, Tensor gates) -> (Tensor grad_gates, Tensor grad_cell_in)")
   .doc("The gradients of an LSTM's gates and cell.")
@@ -210,10 +216,32 @@ State step(Cell kind, const Tensor& projected, const State& s, const Weights& w)
 
 Tensor rows_of(const Tensor& t, int64_t from, int64_t to) { return slice(t, 0, from, to, 1); }
 
+// Whether one op can do a layer; what does not fit gets its errors from the ops of each step.
+bool takes_layer(const Tensor& projected, const State& s, const Weights& w) {
+  const DType dtype = projected.dtype();
+  if (!has_cells(projected) || w.projection || projected.dim() != 3 || projected.numel() == 0)
+    return false;
+  for (const Tensor* t : {&s.hidden, &s.cell, &w.hidden})
+    if (t->dtype() != dtype || t->dim() != 2 || t->is_meta() != projected.is_meta()) return false;
+  const int64_t n = s.hidden->sizes[1], batch = projected->sizes[1];
+  if (w.hidden_bias && (w.hidden_bias.dtype() != dtype || w.hidden_bias.dim() != 1 ||
+                        w.hidden_bias->sizes[0] != 4 * n))
+    return false;
+  return projected->sizes[2] == 4 * n && s.hidden->sizes[0] == batch &&
+         s.cell.sizes() == s.hidden.sizes() && w.hidden->sizes[0] == 4 * n &&
+         w.hidden->sizes[1] == n;
+}
+
 // One layer in one direction over (steps, batch, features).
 Tensor run_layer(Cell kind, const Tensor& input, State& s, const Weights& w, bool reverse) {
   const int64_t steps = input->sizes[0];
   const Tensor projected = linear(input, w.input, w.input_bias);  // all steps at once
+  if (kind == Cell::Lstm && takes_layer(projected, s, w)) {
+    const Two made = lstm_layer(projected, s.hidden, s.cell, w.hidden, w.hidden_bias, reverse);
+    const int64_t last = reverse ? 0 : steps - 1;
+    s = {select(made.first, 0, last), select(made.second, 0, last)};
+    return made.first;
+  }
   Tensors outputs;
   outputs.resize(size_t(steps));
   for (int64_t i = 0; i < steps; ++i) {

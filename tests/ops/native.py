@@ -294,6 +294,7 @@ RUN_BY = {
         "nn.functional.max_pool2d": "_pool_gather _max_pool_backward",
         "nn.functional.avg_pool2d": "_avg_pool_backward",
         "nn.functional.adaptive_avg_pool2d": "_adaptive_avg_pool_backward",
+        "aten.lstm": "_lstm_layer _lstm_layer_backward",
         "aten.lstm_cell": "_lstm_gates _lstm_gates_backward",
         "aten.gru_cell": "_gru_gates _gru_gates_backward",
         "nn/programs.py": "_total_norm _scale_list_",

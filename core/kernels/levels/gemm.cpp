@@ -23,7 +23,8 @@ template <class T> struct Sweep {
   int64_t c_row, c_col;
   Start start;
   bool relu;
-  bool by_element;        // alpha, odd strides of C, or both a bias and beta
+  bool scaled;            // alpha, beta other than 0 and 1, or both a bias and beta
+  bool by_element;        // C's rows are not dense
   T alpha, beta;
   const T* bias;
   bool bias_per_row;
@@ -94,6 +95,18 @@ void tile(const Sweep<T>& s, const T* a, const T* b, T* c, int cols, int64_t i0,
     a += PackedA ? R : a_col;
     b += b_row;
   }
+  if (s.scaled && !s.by_element) {
+    const Vec<T> alpha = splat(s.alpha), beta = splat(s.beta);
+#pragma GCC unroll 16
+    for (int i = 0; i < R; ++i) {
+#pragma GCC unroll 4
+      for (int j = 0; j < N; ++j) {
+        acc[i][j] = alpha * acc[i][j];
+        if (s.beta != T(0)) acc[i][j] += beta * get(c + i * s.c_row, j);
+        if (s.bias) acc[i][j] += s.bias_per_row ? splat(s.bias[i0 + i]) : get(s.bias + j0, j);
+      }
+    }
+  }
   if (s.by_element) {
     alignas(64) T values[R * N * w];
 #pragma GCC unroll 16
@@ -131,10 +144,10 @@ template <class T> constexpr int kTileCols = 2 * Lanes<T>::count;
 
 template <class T> Sweep<T> sweep_of(const Tile<T>& t) {
   Sweep<T> s{t.k,    t.a_row, t.a_col, t.b_row, t.c_row, t.c_col,       Start::Zero,
-             t.relu, false,   t.alpha, t.beta,  t.bias,  t.bias_per_row};
-  s.by_element = t.alpha != T(1) || t.c_col != 1 || (t.beta != T(0) && t.beta != T(1)) ||
-                 (t.bias && t.beta != T(0));
-  if (!s.by_element) {
+             t.relu, false,   false,   t.alpha, t.beta,  t.bias,      t.bias_per_row};
+  s.scaled = t.alpha != T(1) || (t.beta != T(0) && t.beta != T(1)) || (t.bias && t.beta != T(0));
+  s.by_element = t.c_col != 1;
+  if (!s.scaled && !s.by_element) {
     s.start = t.bias ? (t.bias_per_row ? Start::RowBias : Start::ColumnBias)
                      : t.beta != T(0) ? Start::FromC : Start::Zero;
   }
@@ -152,16 +165,14 @@ RL_INLINE void run_tile(const Sweep<T>& s, int rows, const T* a, const T* b, T* 
 
 // A is read where it lies, in strips of nearly equal height. B likewise, or in packed panels.
 template <class T>
-void strips(const Tile<T>& t, const T* b, int64_t b_row, int64_t panel_step, bool rows_outside) {
+void strips(const Tile<T>& t, const T* b, int64_t b_row, int64_t panel_step) {
   constexpr int nr = kTileCols<T>;
   Sweep<T> s = sweep_of(t);
   s.b_row = b_row;
   const int64_t count = (t.m + kTileRows - 1) / kTileRows, panels = (t.n + nr - 1) / nr;
   const int64_t rows = t.m / count, taller = t.m % count;  // the first `taller` have a row more
-  const int64_t outer = rows_outside ? count : panels, inner = rows_outside ? panels : count;
-  for (int64_t x = 0; x < outer; ++x) {
-    for (int64_t y = 0; y < inner; ++y) {
-      const int64_t strip = rows_outside ? x : y, panel = rows_outside ? y : x;
+  for (int64_t panel = 0; panel < panels; ++panel) {
+    for (int64_t strip = 0; strip < count; ++strip) {
       const int64_t i = strip * rows + (strip < taller ? strip : taller), j = panel * nr;
       const int cols = int(t.n - j < nr ? t.n - j : nr);
       run_tile(s, int(rows + (strip < taller)), t.a + i * t.a_row, b + panel * panel_step,
@@ -235,7 +246,7 @@ template <class T> void blocked(const Tile<T>& t) {
   const int64_t height = kBlockM / mr * mr;
   T* pb = buffer<T>(Scratch::PackB,
                     padded<T>(t.n < kBlockN ? t.n : kBlockN, nr) * most_k);
-  const bool copy_a = t.n > 4 * nr;
+  const bool copy_a = t.n > 4 * nr || t.a_col != 1;
   T* pa = copy_a ? buffer<T>(Scratch::PackA, padded<T>(t.m < height ? t.m : height, mr) * most_k)
                  : nullptr;
   for (int64_t j = 0; j < t.n; j += kBlockN) {
@@ -247,7 +258,7 @@ template <class T> void blocked(const Tile<T>& t) {
         const int64_t mb = t.m - i < height ? t.m - i : height;
         const Tile<T> now = part(t, i, mb, j, nb, p, kb);
         if (!copy_a) {
-          strips(now, pb, nr, nr * kb, false);
+          strips(now, pb, nr, nr * kb);
           continue;
         }
         pack_a(pa, now.a, t.a_row, t.a_col, mb, kb);
@@ -379,17 +390,11 @@ template <class T> void product_oriented(const Tile<T>& t) {
   constexpr int nr = kTileCols<T>;
   const int64_t bytes_b = t.n * t.k * int64_t(sizeof(T));
   const bool a_dense_k = t.a_col == 1, b_dense_k = t.b_row == 1 || t.k == 1;
-  if (t.k == 0) return strips(t, t.b, 0, 0, false);
+  if (t.k == 0) return strips(t, t.b, 0, 0);
   if (t.m == 1 && t.b_col == 1 && t.n > nr) return row_by_matrix(t);
   if (t.m <= 4 && a_dense_k && b_dense_k && t.b_col != 1) return dot_products(t);
   if (t.b_col == 1 && (bytes_b <= 24 * 1024 || t.m <= kFewRows)) {
-    return strips(t, t.b, t.b_row, nr, false);
-  }
-  if (b_dense_k && t.m <= 48 && t.n >= 2 * t.m) {  // B's columns as rows: only A is packed
-    const Tile<T> s = transposed(t);
-    T* pb = buffer<T>(Scratch::PackB, padded<T>(s.n, nr) * s.k);
-    pack_b(pb, s, 0, s.k, 0, s.n);
-    return strips(s, pb, nr, nr * s.k, true);
+    return strips(t, t.b, t.b_row, nr);
   }
   blocked(t);
 }

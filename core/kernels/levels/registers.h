@@ -125,6 +125,22 @@ template <class T> RL_INLINE void store(T* p, Vec<T> v, Mask<T> m) {
 template <class V> RL_INLINE V fma(V a, V b, V c) { return a * b + c; }
 #endif
 
+// Halves are added to each other until one lane is left.
+#if RL_LEVEL == 2
+RL_INLINE float lanes_total(Vec<float> v) {
+  const auto eight = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
+                     __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+  const auto four = __builtin_shufflevector(eight, eight, 0, 1, 2, 3) +
+                    __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
+  return (four[0] + four[2]) + (four[1] + four[3]);
+}
+RL_INLINE double lanes_total(Vec<double> v) {
+  const auto four = __builtin_shufflevector(v, v, 0, 1, 2, 3) +
+                    __builtin_shufflevector(v, v, 4, 5, 6, 7);
+  return (four[0] + four[2]) + (four[1] + four[3]);
+}
+template <class T> RL_INLINE T sum_lanes(Vec<T> v) { return lanes_total(v); }
+#else
 template <class T> RL_INLINE T sum_lanes(Vec<T> v) {
   T part[Lanes<T>::count];
   store(part, v);
@@ -133,6 +149,7 @@ template <class T> RL_INLINE T sum_lanes(Vec<T> v) {
   }
   return part[0];
 }
+#endif
 
 // max(x, 0) that keeps NaN, as relu does.
 template <class V> RL_INLINE V positive_part(V x) { return x < V{} ? V{} : x; }
