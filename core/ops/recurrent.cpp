@@ -44,7 +44,6 @@ Tensor gru_step(const Tensor& input_gates, const Tensor& hidden_gates, const Ten
 
 // ---- One step of a cell as one op; its gradient's gradient goes by the plain ops.
 
-<<<<<<< HEAD
 namespace {
 
 // The sizes of `parts` gates beside each other, for a state of these sizes.
@@ -59,11 +58,8 @@ Dims gate_sizes(const char* op, const Tensor& state, int64_t parts) {
 
 }  // namespace
 
-const auto lstm_gates_backward = define<Two(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)>(
-=======
 const Op<Two(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)> lstm_gates_backward =
     define<Two(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)>(
->>>>>>> 10131e1 (LSTM layers as one op; scaled products finish in registers; few rows times a transposed matrix without strided stores)
     "_lstm_gates_backward(Tensor? grad_hidden, Tensor? grad_cell, Tensor active, Tensor cell, "
     "Tensor next_cell, Tensor gates) -> (Tensor grad_gates, Tensor grad_cell_in)")
   .doc("The gradients of an LSTM's gates and cell.")
@@ -351,7 +347,9 @@ Three run_input(Cell kind, const Tensor& input, const Tensor& h0, const Tensor& 
                 TensorList params, const Options& o, bool batch_first) {
   const Tensor x = batch_first ? Tensor(transpose(input, 0, 1)) : input;
   Three made = run_stack(kind, x, h0, c0, params, o, {});
-  if (batch_first) transpose_(std::get<0>(made), 0, 1);
+  Tensor& output = std::get<0>(made);
+  if (batch_first && kind == Cell::Lstm) output = transpose(output, 0, 1);  // its layer saves it
+  else if (batch_first) transpose_(output, 0, 1);
   return made;
 }
 
