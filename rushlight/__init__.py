@@ -158,10 +158,10 @@ newaxis = None
 
 # Modules that are imported when first asked for.
 _LAZY_MODULES = frozenset(
-    "_C __config__ accelerator amp autograd backends compiler cpu cuda distributed distributions "
-    "fft func functional futures fx hub jit linalg masked memory mps multiprocessing nn optim "
-    "overrides profiler random serialization signal special storage testing types utils version "
-    "xpu".split()
+    "_C __config__ accelerator amp autograd backends bench compiler cpu cuda distributed "
+    "distributions fft func functional futures fx hub jit linalg masked memory mps multiprocessing "
+    "nn optim overrides profiler random serialization signal special storage testing types utils "
+    "version xpu".split()
 )
 # Names that come from such a module.
 _HOME = {

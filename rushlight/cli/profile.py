@@ -28,6 +28,13 @@ def add(subparsers) -> None:
     parser.add_argument(
         "--steps", type=int, default=200, help="optimizer steps to record at most (200)"
     )
+    parser.add_argument(
+        "--try",
+        dest="trials",
+        action="store_true",
+        help="measure changes (autocast, threads ...) of rushlight.profiler.region(), else of one "
+        "optimizer step or the outermost module's call, in copies of the process",
+    )
     parser.add_argument("--calibrate", action="store_true", help="measure the machine anew")
     parser.add_argument("-m", dest="module", action="store_true", help="the target is a module")
     parser.add_argument("target", help="a script, or a module's name")
@@ -42,6 +49,8 @@ def _profile(options) -> int:
     from rushlight.autograd.profiler import profile
     from rushlight.optim.optimizer import register_optimizer_step_post_hook
     from rushlight.profiler import calibration, verdict, verdict_text
+    from rushlight.profiler.trials import Trials
+    from rushlight.profiler.trials import as_text as trials_text
 
     program = run.prepared(options.target, options.args, options.module)
     machine = calibration.machine(options.calibrate)
@@ -57,10 +66,15 @@ def _profile(options) -> int:
     full: list[int] = []
     hook = register_optimizer_step_post_hook(stepped)
     watched = _Stopping(session, full)
+    trials = Trials() if options.trials else None
     session.__enter__()
     watched.install()
+    if trials is not None:
+        trials.install()
     status, error = run.ended(program)
     watched.remove()
+    if trials is not None:
+        trials.remove()
     session.__exit__(None, None, None)
     hook.remove()
     sys.stdout.flush()
@@ -74,25 +88,29 @@ def _profile(options) -> int:
     memory = verdict.memory_report(recording)
     text = verdict_text.as_text(found, len(found.rows) if options.all else 5, memory)
     print(text, file=sys.stderr)
+    tried = trials.measure() if trials is not None else []
+    if trials is not None:
+        print("\n".join(trials_text(trials, tried)), file=sys.stderr)
+    measured = {"trials": [t.as_dict() for t in tried]}
     with open(options.report, "w", encoding="utf-8") as file:
-        json.dump(found.as_dict() | {"memory": memory}, file, indent=1)
+        json.dump(found.as_dict() | {"memory": memory} | measured, file, indent=1)
         file.write("\n")
     if options.html:
-        _write_page(options, recording, found, status, error)
+        _write_page(options, recording, found, status, error, measured)
     if options.trace:
         session.export_chrome_trace(options.trace)
     print(f"Report: {options.report}", file=sys.stderr)
     return status
 
 
-def _write_page(options, recording, found, status: int, error) -> None:
+def _write_page(options, recording, found, status: int, error, measured: dict) -> None:
     from rushlight import pages
     from rushlight.profiler.page import page_data
 
     about = run.described(options) | {"status": status}
     if error is not None:
         about["error"] = f"{type(error).__name__}: {error}"[:2000]
-    data = page_data(recording, found, **about)
+    data = page_data(recording, found, **about, **measured)
     pages.write(options.html, "profile", f"profile {about['title']}", data)
     print(f"Page: {options.html}", file=sys.stderr)
 

@@ -109,7 +109,7 @@ function head(title, lines, ...buttons) {
 // columns: {title, value(row) to sort by, show(row) to print, number: right-aligned}
 
 function table(columns, rows, options = {}) {
-  let by = options.by ?? 0, down = options.down ?? true;
+  let by = options.by ?? 0, down = options.down ?? true, most = options.most || 500;
   const body = h("tbody");
   const heads = columns.map((column, k) =>
     h("th", { scope: "col", class: column.number ? "number" : null },
@@ -126,16 +126,15 @@ function table(columns, rows, options = {}) {
       th.setAttribute("aria-sort", k !== by ? "none" : down ? "descending" : "ascending");
       th.querySelector("span").textContent = k !== by ? "" : down ? " \u25be" : " \u25b4";
     });
-    const most = options.most || 500;
     body.replaceChildren(...order.slice(0, most).map((row) => {
       const tr = h("tr", {}, columns.map((column) =>
-        h("td", { class: column.number ? "number" : null, "data-title": column.title || null }, column.show ? column.show(row) : column.value(row))));
+        h("td", { class: column.number ? "number" : column.tight ? "tight" : null, "data-title": column.title || null }, column.show ? column.show(row) : column.value(row))));
       if (options.row) options.row(tr, row);
       return tr;
     }));
     if (order.length > most)
-      body.append(h("tr", {}, h("td", { colspan: columns.length, class: "quiet" },
-        `${count(order.length - most)} more, smaller by this column`)));
+      body.append(h("tr", {}, h("td", { colspan: columns.length },
+        link(`Show ${count(order.length - most)} more`, () => { most = Infinity; fill(); }))));
   }
   fill();
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": options.label || "Table" },

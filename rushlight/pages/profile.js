@@ -60,15 +60,24 @@ function verdictSection() {
     { title: "lines", value: (r) => r.lines.length ? placeName(r.lines[0]) : "", show: (r) => r.lines.slice(0, 4).map((k, i) => [i ? ", " : "", placeLink(k)]) },
     { title: "bound by", value: (r) => r.bound },
     { title: "of the limit", number: true, value: (r) => r.of_limit || 0, show: (r) => r.rate && r.bound !== "overhead" && r.of_limit ? `${(100 * r.of_limit).toFixed(0)} %` : "" },
-    { title: "reached", value: (r) => r.rate },
+    { title: "reached", tight: true, value: (r) => r.rate },
   ];
   return h("section", { id: "verdict" },
     h("h2", {}, "Verdict"), h("p", {}, head),
-    table(columns, v.rows, { label: "Where the time went", most: 60, row: mark((r) => isChosen(r.row, -2, -2) || r.lines.some((k) => chosen.by === "place" && k === chosen.at)) }),
+    table(columns, v.rows, { label: "Where the time went", most: 8, row: mark((r) => isChosen(r.row, -2, -2) || r.lines.some((k) => chosen.by === "place" && k === chosen.at)) }),
     v.findings.length > 0 && [h("h3", {}, "What there is to gain at most, none of it measured"),
       h("ol", { class: "findings" }, v.findings.map((f) => h("li", {}, f.place >= 0 ? [placeLink(f.place), " "] : "",
         f.module ? `in ${f.module}: ` : "", f.what, ". ", h("b", {}, f.try), `: at most ${time(f.at_most_seconds * 1e9)} per ${v.unit}`)))],
+    trialsPart(),
     h("p", { class: "quiet" }, `Limits of this machine, measured on ${m.date}: ${short(m.gflops)} GFLOP/s, ${short(m.gbytes)} GB/s, ${time(m.op_ns)} per op. ${m.cpu}`));
+}
+function trialsPart() {
+  const tried = (data.trials || []).filter((t) => t.measured), not = (data.trials || []).filter((t) => !t.measured);
+  if (!tried.length && !not.length) return null;
+  return [h("h3", {}, "What was tried"),
+    h("ol", { class: "findings" }, tried.map((t) => h("li", {}, t.said + ". ",
+      h("span", { class: "quiet" }, `${t.measured.runs} runs each, alternating; ${t.outputs}.` + (t.measured.noisy ? " The machine is too noisy to tell small differences." : ""))))),
+    not.length > 0 && h("p", { class: "quiet" }, "Not tried: " + not.map((t) => `${t.change} (${t.not_tried})`).join(", "))];
 }
 function mark(test) {
   const pairs = [];
@@ -282,7 +291,7 @@ function opsSection() {
       { title: "FLOPs", number: true, value: (s) => s.flops, show: (s) => s.flops ? amount(s.flops, "") : "" },
       { title: "bytes moved", number: true, value: (s) => s.moved, show: (s) => s.moved ? bytes(s.moved) : "" },
       { title: "allocated", number: true, value: (s) => s.made, show: (s) => s.made ? bytes(s.made) : "" },
-    ], [...sums.values()], { by: 2, label: `Ops by ${by}`, most: 200 }));
+    ], [...sums.values()], { by: 2, label: `Ops by ${by}`, most: 30 }));
   }
   watchers.push(fill);
   fill();
@@ -380,7 +389,7 @@ function memorySection() {
       { title: "category", value: (r) => r.category },
       { title: "line", value: (r) => r.file ? `${fileName(r.file)}:${r.line}` : "", show: (r) => r.file ? index(r) >= 0 ? placeLink(index(r)) : `${fileName(r.file)}:${r.line}` : "(none)" },
       { title: "module", value: (r) => r.module || "" },
-    ], m.holders, { label: "Who held memory at the peak" }));
+    ], m.holders, { label: "Who held memory at the peak", most: 10 }));
 }
 
 // ---- The page

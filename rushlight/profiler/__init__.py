@@ -25,6 +25,14 @@ __all__ = [
 ]
 
 
+def __getattr__(name):
+    if name == "region":
+        from .regions import region
+
+        return region
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def export_html(prof, path) -> None:
     """Writes what a profiler recorded as one HTML page: verdict, timeline, ops, roofline, memory.
 
