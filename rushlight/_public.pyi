@@ -6,6 +6,7 @@ from . import accelerator as accelerator
 from . import amp as amp
 from . import autograd as autograd
 from . import backends as backends
+from . import bench as bench
 from . import compiler as compiler
 from . import cpu as cpu
 from . import cuda as cuda
