@@ -20,6 +20,9 @@ def meta(*shape, dtype=torch.float32):
     [
         lambda: torch.gather(torch.ones(3), 0, meta(3, dtype=torch.int64)),
         lambda: torch.binomial(torch.ones(3), meta(3)),
+        lambda: torch.tensor(5).le_(meta()),
+        lambda: torch.ones(()).add_(meta()),
+        lambda: torch.ones(2).addcmul_(meta(), torch.ones(2)),
         lambda: F.scaled_dot_product_attention(
             torch.ones(2, 3, 4), torch.ones(2, 3, 4), meta(2, 3, 4)
         ),

@@ -68,6 +68,8 @@ const auto linalg_cholesky = define<Tensor(Tensor, bool)>(
 const auto cholesky_plain = define<Tensor(Tensor, bool)>(
     "cholesky(Tensor self, bool upper=False) -> Tensor")
   .doc("Cholesky's factors; deprecated in favor of `linalg.cholesky`.")
+  .out({.text = "cholesky: Expected result to be safely castable from %W dtype, but got "
+                "result with dtype %G"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& A, bool) {
     check_square("cholesky", A);
@@ -97,6 +99,8 @@ const Op<Tensor(Tensor, Tensor, bool)> cholesky_solve = define<Tensor(Tensor, Te
     >>> torch.cholesky_solve(torch.tensor([[4.]]), torch.tensor([[2.]]))
     tensor([[1.]])
   )")
+  .out({.text = "cholesky_solve: Expected result to be safely castable from %W dtype, but "
+                "got result with dtype %G"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, const Tensor& factor, bool) {
     check(self.dim() >= 2, "b should have at least 2 dimensions, but has ", self.dim(),
@@ -147,6 +151,8 @@ const auto cholesky_inverse = define<Tensor(Tensor, bool)>(
     >>> torch.cholesky_inverse(torch.tensor([[2.]]))
     tensor([[0.2500]])
   )")
+  .out({.text = "cholesky_inverse: Expected result to be safely castable from %W dtype, but "
+                "got result with dtype %G"})
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& A, bool) {
     check_square("cholesky_inverse", A);

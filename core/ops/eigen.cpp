@@ -146,6 +146,8 @@ const auto linalg_eig = define<Two(Tensor)>(
     >>> torch.linalg.eig(torch.tensor([[0., 1.], [-1., 0.]])).eigenvalues
     tensor([0.+1.j, 0.-1.j])
   )")
+  .out({.text = "torch.linalg.eig: Expected eigenvalues to be safely castable from %W dtype, "
+                "but got eigenvalues with dtype %G"})
   .forms(Linalg | Out)
   .infer([](Infer& r, const Tensor& A) {
     check_general("linalg.eig", A);
@@ -179,6 +181,8 @@ const auto eigvals = define<Tensor(Tensor)>("linalg_eigvals(Tensor self) -> Tens
     >>> torch.linalg.eigvals(torch.tensor([[0., 1.], [-1., 0.]]))
     tensor([0.+1.j, 0.-1.j])
   )")
+  .out({.text = "torch.linalg.eigvals: Expected eigenvalues to be safely castable from %W "
+                "dtype, but got eigenvalues with dtype %G"})
   .forms(Linalg | Out)
   .composite([](const Tensor& A) -> Tensor {
     if (grad_enabled() && requires_grad(A)) return linalg_eig(A).first;

@@ -108,6 +108,8 @@ const auto linalg_lstsq = define<Four(Tensor, Tensor, MaybeDouble, MaybeText)>(
     >>> torch.linalg.lstsq(A, torch.tensor([[1.], [3.]])).solution
     tensor([[2.0000]])
   )")
+  .out({.text = "torch.linalg.lstsq: Expected solution to be safely castable from %W dtype, "
+                "but got solution with dtype %G"})
   .forms(Linalg | Out)
   .produce([](const Tensor& A, const Tensor& b, MaybeDouble rcond, MaybeText driver) {
     refuse_meta("linalg_lstsq.out", A);

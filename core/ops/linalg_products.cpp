@@ -113,6 +113,7 @@ const auto vecdot = define<Tensor(Tensor, Tensor, int64_t)>(
     >>> torch.linalg.vecdot(torch.ones(2, 3), torch.ones(3))
     tensor([3., 3.])
   )")
+  .out({.text = "linalg.vecdot: Expected out of dtype%W but found %G"})
   .forms(Linalg | Out)
   .exact_out()
   .composite([](const Tensor& x, const Tensor& y, int64_t dim) -> Tensor {
@@ -283,6 +284,7 @@ void say_deprecated() {
 const auto nuclear_norm = define<Tensor(Tensor, bool)>(
     "nuclear_norm(Tensor self, bool keepdim=False) -> Tensor")
   .doc("Sums of singular values; `linalg.matrix_norm` of order \"nuc\".")
+  .out({.text = "linalg.matrix_norm expected out tensor dtype %W but got: %G"})
   .forms(Function | Out)
   .exact_out()
   .composite([](const Tensor& self, bool keepdim) {
@@ -292,6 +294,7 @@ const auto nuclear_norm = define<Tensor(Tensor, bool)>(
 
 const auto nuclear_norm_dims = define<Tensor(Tensor, Ints, bool)>(
     "nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor")
+  .out({.text = "linalg.matrix_norm expected out tensor dtype %W but got: %G"})
   .forms(Function | Out)
   .exact_out()
   .composite([](const Tensor& self, Ints dim, bool keepdim) {

@@ -181,14 +181,18 @@ const auto linalg_matrix_power = define<Tensor(Tensor, int64_t)>(
     tensor([[1., 3.],
             [0., 1.]])
   )")
-  .out({.check = check_power_out})
+  .out({.text = "matrix_power: Expected result to be safely castable from %W dtype, but got "
+                "result with dtype %G",
+        .check = check_power_out})
   .forms(Linalg | Out)
   .composite([](const Tensor& A, int64_t n) { return power(A, n); });
 
 const auto matrix_power = define<Tensor(Tensor, int64_t)>(
     "matrix_power(Tensor self, int n) -> Tensor")
   .doc("The same as `linalg.matrix_power`.")
-  .out({.check = check_power_out})
+  .out({.text = "matrix_power: Expected result to be safely castable from %W dtype, but got "
+                "result with dtype %G",
+        .check = check_power_out})
   .forms(Function | Method | Out)
   .composite([](const Tensor& A, int64_t n) { return power(A, n); });
 
@@ -267,12 +271,14 @@ const auto linalg_multi_dot = define<Tensor(TensorList)>(
     >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4)])
     tensor([12., 12.])
   )")
+  .out({.text = "multi_dot(): expected out tensor to have dtype %w but got %g"})
   .forms(Linalg | Out)
   .exact_out()
   .composite([](TensorList tensors) { return multi_dot(tensors); });
 
 const auto chain_matmul = define<Tensor(TensorList)>("chain_matmul(Tensor[] matrices) -> Tensor")
   .doc("What `torch.chain_matmul` calls; deprecated in favor of `linalg.multi_dot`.")
+  .out({.text = "multi_dot(): expected out tensor to have dtype %w but got %g"})
   .forms(Hidden | Out)
   .exact_out()
   .composite([](TensorList matrices) -> Tensor {
@@ -301,6 +307,8 @@ int64_t product_of(Ints sizes, size_t from, size_t to) {
 const auto tensorinv = define<Tensor(Tensor, int64_t)>(
     "linalg_tensorinv(Tensor self, int ind=2) -> Tensor")
   .doc("The inverse of a tensor as a map from its dimensions from `ind` on to those before it.")
+  .out({.text = "tensorinv: Expected result to be safely castable from %W dtype, but got "
+                "result with dtype %G"})
   .forms(Linalg | Out)
   .composite([](const Tensor& self, int64_t ind) -> Tensor {
     check(ind > 0, "Expected a strictly positive integer for 'ind', but got ", ind);
@@ -320,6 +328,8 @@ const auto tensorinv = define<Tensor(Tensor, int64_t)>(
 const auto tensorsolve = define<Tensor(Tensor, Tensor, std::optional<Ints>)>(
     "linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor")
   .doc("The X for which `tensordot(self, X, X.ndim)` is `other`; `dims` are moved last before.")
+  .out({.text = "tensorsolve: Expected result to be safely castable from %W dtype, but got "
+                "result with dtype %G"})
   .forms(Linalg | Out)
   .composite([](const Tensor& self, const Tensor& other, std::optional<Ints> dims) -> Tensor {
     Tensor A = self;
@@ -385,6 +395,8 @@ const auto cond = define<Tensor(Tensor, std::optional<Scalar>)>(
     >>> torch.linalg.cond(torch.diag(torch.tensor([1., 4.])))
     tensor(4.)
   )")
+  .out({.text = "linalg.cond: Expected result to be safely castable from %W dtype, but got "
+                "result with dtype %G"})
   .forms(Linalg | Out)
   .composite([](const Tensor& A, const std::optional<Scalar>& p) -> Tensor {
     check_cond(A);
@@ -402,6 +414,8 @@ const auto cond = define<Tensor(Tensor, std::optional<Scalar>)>(
 
 const auto cond_named = define<Tensor(Tensor, Text)>(
     "linalg_cond.p_str(Tensor self, str p) -> Tensor")
+  .out({.text = "linalg.cond: Expected result to be safely castable from %W dtype, but got "
+                "result with dtype %G"})
   .forms(Linalg | Out)
   .composite([](const Tensor& A, Text p) -> Tensor {
     check_cond(A);

@@ -1,7 +1,6 @@
 // out=: results go into tensors that the caller has.
 #include "ops/call.h"
 #include "ops/ops.h"
-#include "ops/out_refusals.h"
 #include "ops/out_rule.h"
 #include "ops/pointwise.h"
 
@@ -77,10 +76,6 @@ void refuse_numbers(const Record& r, const Arg* args) {
 void check_dtype(const Record& r, const Arg* args, const Tensor& out, DType made) {
   const DType given = out.dtype();
   const OutRule& rule = r.out;
-  if (given != made) {
-    const std::string refusal = out_refusal(r, made, given);
-    check(refusal.empty(), refusal);
-  }
   bool fits = false;
   switch (rule.dtype) {
     case OutDType::Any: return;
@@ -204,6 +199,24 @@ void drawn_out(const Record& r, const Arg* args, const Tensor& out) {
   if (!out.is_meta()) r.kernel(&target, chosen.args());
   out.bump_version();
   end.failed = false;
+}
+
+// Whether out=, resized or empty before, takes the column-major layout of a result.
+bool takes_columns(const Record& r, int place, const Tensor& out, const Tensor& made) {
+  const bool when_empty = r.base == "cholesky_inverse" || r.base == "ormqr" || r.base == "geqrf" ||
+                          r.base == "orgqr" || r.base == "linalg_householder_product" ||
+                          r.base == "linalg_eig" || r.base == "linalg_lstsq";
+  const bool structured = (r.forms & Linalg) || r.base == "triangular_solve" ||
+                          r.base == "lu_solve" || (r.base == "svd" && place == 0);
+  const bool takes = when_empty ? out.numel() == 0
+                                : structured && out.sizes() != made.sizes();
+  const size_t n = size_t(made.dim());
+  if (!takes || n < 2) return false;
+  Dims turned(made.sizes()), strides;
+  std::swap(turned[n - 1], turned[n - 2]);
+  strides = contiguous_strides(turned);
+  std::swap(strides[n - 1], strides[n - 2]);
+  return made.strides() == Ints(strides);
 }
 
 // Other kernels fill fresh results first: a failure changes nothing, and inputs may be outputs.

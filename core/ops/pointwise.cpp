@@ -261,6 +261,8 @@ void fill(Plan& plan, const Tensor& out) {
   for (int k = 0; k < plan.count; ++k) {
     const Arg& a = *plan.operands[k];
     if (!a.is_tensor()) continue;
+    check(!a.tensor->device.is_meta(), "Expected all tensors to be on the same device, but found "
+          "at least two devices, cpu and meta!");
     casts |= a.tensor->dtype != plan.operand_dtype(k);
     straight &= a.as_tensor().is_contiguous() && a.as_tensor().sizes() == out.sizes();
   }

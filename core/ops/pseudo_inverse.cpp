@@ -104,6 +104,8 @@ const Op<Tensor(Tensor, Tensor, Tensor, bool)> pinv_tensors =
     tensor([[0.5000, 0.0000],
             [0.0000, 0.0000]])
   )")
+  .out({.text = "linalg.pinv: Expected result to be safely castable from %W dtype, but got "
+                "result with dtype %G"})
   .forms(Linalg | Out)
   .produce([](const Tensor& self, const Tensor& atol, const Tensor& rtol, bool hermitian) {
     const bool known = self.dim() >= 2 && is_differentiable(self.dtype()) && !is_half(self.dtype());
@@ -121,6 +123,8 @@ const auto pinv_numbers =
     define<Tensor(Tensor, std::optional<double>, std::optional<double>, bool)>(
     "linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None,"
     " bool hermitian=False) -> Tensor")
+  .out({.text = "linalg.pinv: Expected result to be safely castable from %W dtype, but got "
+                "result with dtype %G"})
   .forms(Linalg | Out)
   .composite([](const Tensor& self, std::optional<double> atol, std::optional<double> rtol,
                 bool hermitian) {
@@ -129,6 +133,8 @@ const auto pinv_numbers =
 
 const auto pinv_rcond = define<Tensor(Tensor, double, bool)>(
     "linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor")
+  .out({.text = "linalg.pinv: Expected result to be safely castable from %W dtype, but got "
+                "result with dtype %G"})
   .forms(Linalg | Out)
   .composite([](const Tensor& self, double rcond, bool hermitian) {
     return pinv_tensors(self, number_tensor(0.0, self), number_tensor(rcond, self), hermitian);
@@ -136,6 +142,8 @@ const auto pinv_rcond = define<Tensor(Tensor, double, bool)>(
 
 const auto pinv_rcond_tensor = define<Tensor(Tensor, Tensor, bool)>(
     "linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor")
+  .out({.text = "linalg.pinv: Expected result to be safely castable from %W dtype, but got "
+                "result with dtype %G"})
   .forms(Linalg | Out)
   .composite([](const Tensor& self, const Tensor& rcond, bool hermitian) {
     return pinv_tensors(self, number_tensor(0.0, self), rcond, hermitian);
@@ -153,6 +161,8 @@ const auto rank_numbers =
     define<Tensor(Tensor, std::optional<double>, std::optional<double>, bool)>(
     "linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None,"
     " bool hermitian=False) -> Tensor")
+  .out({.text = "torch.linalg.matrix_rank: Expected result to be safely castable from %W "
+                "dtype, but got result with dtype %G"})
   .forms(Linalg | Out)
   .composite([](const Tensor& self, std::optional<double> atol, std::optional<double> rtol,
                 bool hermitian) {
@@ -168,6 +178,8 @@ const auto rank_tensors = define<Tensor(Tensor, Tensor, Tensor, bool)>(
     >>> torch.linalg.matrix_rank(torch.tensor([[1., 2.], [2., 4.]]))
     tensor(1)
   )")
+  .out({.text = "torch.linalg.matrix_rank: Expected result to be safely castable from %W "
+                "dtype, but got result with dtype %G"})
   .forms(Linalg | Out)
   .composite([](const Tensor& self, const Tensor& atol, const Tensor& rtol, bool hermitian) {
     return rank_of(self, atol, rtol, hermitian);
@@ -175,6 +187,8 @@ const auto rank_tensors = define<Tensor(Tensor, Tensor, Tensor, bool)>(
 
 const auto rank_tolerance = define<Tensor(Tensor, double, bool)>(
     "linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor")
+  .out({.text = "torch.linalg.matrix_rank: Expected result to be safely castable from %W "
+                "dtype, but got result with dtype %G"})
   .forms(Linalg | Out)
   .composite([](const Tensor& self, double tol, bool hermitian) {
     return rank_of(self, number_tensor(tol, self), number_tensor(0.0, self), hermitian);
@@ -182,6 +196,8 @@ const auto rank_tolerance = define<Tensor(Tensor, double, bool)>(
 
 const auto rank_tolerance_tensor = define<Tensor(Tensor, Tensor, bool)>(
     "linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor")
+  .out({.text = "torch.linalg.matrix_rank: Expected result to be safely castable from %W "
+                "dtype, but got result with dtype %G"})
   .forms(Linalg | Out)
   .composite([](const Tensor& self, const Tensor& tol, bool hermitian) {
     return rank_of(self, tol, number_tensor(0.0, self), hermitian);

@@ -130,6 +130,8 @@ const auto geqrf = define<Two(Tensor)>("geqrf(Tensor self) -> (Tensor a, Tensor 
     LAPACK's form of QR (..., m, n): R on and above the diagonal, the vectors of Householder's
     reflections below it, their factors `tau` (..., min(m, n)).
   )")
+  .out({.text = "torch.geqrf: Expected a to be safely castable from %W dtype, but got a with "
+                "dtype %G"})
   .forms(Function | Method | Out)
   .no_derivative("derivative for aten::geqrf is not implemented")
   .infer([](Infer& r, const Tensor& A) {
@@ -231,6 +233,8 @@ Tensor dense_vector(const Tensor& t) {
 const auto householder_product = define<Tensor(Tensor, Tensor)>(
     "linalg_householder_product(Tensor input, Tensor tau) -> Tensor")
   .doc("The first n columns of the product of the reflections (..., m, n) that `geqrf` gave.")
+  .out({.text = "torch.linalg.householder_product: Expected result to be safely castable "
+                "from %W dtype, but got result with dtype %G"})
   .forms(Linalg | Out)
   .infer([](Infer& r, const Tensor& input, const Tensor& tau) {
     infer_householder(r, input, tau);
@@ -247,6 +251,8 @@ const auto householder_product = define<Tensor(Tensor, Tensor)>(
 
 const auto orgqr = define<Tensor(Tensor, Tensor)>("orgqr(Tensor self, Tensor input2) -> Tensor")
   .doc("The same as `linalg.householder_product`.")
+  .out({.text = "torch.linalg.householder_product: Expected result to be safely castable "
+                "from %W dtype, but got result with dtype %G"})
   .forms(Function | Method | Out)
   .composite([](const Tensor& self, const Tensor& tau) { return householder_product(self, tau); });
 
@@ -255,6 +261,8 @@ const Op<Tensor(Tensor, Tensor, Tensor, bool, bool)> ormqr =
     "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False)"
     " -> Tensor")
   .doc("A matrix times the whole product of reflections that `geqrf` gave, or its adjoint.")
+  .out({.text = "torch.ormqr: Expected input and result to have the same dtype, but input "
+                "has dtype%W and result has dtype %G"})
   .forms(Function | Method | Out)
   .exact_out()
   .infer([](Infer& r, const Tensor& input, const Tensor& tau, const Tensor& other, bool left,

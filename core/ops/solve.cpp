@@ -314,6 +314,7 @@ const Op<Tensor(Tensor, Tensor, bool, bool, bool)> solve_triangular =
     tensor([[3.],
             [1.]])
   )")
+  .out({.text = "expected scalar type %W but found %G"})
   .forms(Linalg | Out)
   .exact_out()
   .infer([](Infer& r, const Tensor& A, const Tensor& B, bool, bool left, bool) {
