@@ -1,4 +1,4 @@
-"""Products of bfloat16 matrices in all layouts, and sequences through layers and cells alike."""
+"""Products of bfloat16 matrices in all layouts; attention and LSTM layers against plain ops."""
 
 import os
 import subprocess
@@ -118,3 +118,39 @@ def test_lstm_layers_have_second_gradients(both_ways):
     inputs = (x, h, c, *layers.parameters())
     assert gradcheck(run, inputs)
     assert gradgradcheck(run, inputs)
+
+
+def composed(q, k, v, mask, causal):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if causal:
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    if mask is not None and mask.dtype == torch.bool:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    elif mask is not None:
+        scores = scores + mask
+    nothing = scores.isneginf().all(-1, keepdim=True)
+    return torch.where(nothing, 0.0, torch.softmax(scores, -1).nan_to_num()) @ v
+
+
+@pytest.mark.parametrize("kind", ["plain", "causal", "bool", "float", "broadcast"])
+@pytest.mark.parametrize("queries, keys", [(3, 5), (200, 130), (100, 1100), (700, 600)])
+def test_attention_in_blocks(kind, queries, keys):
+    torch.manual_seed(0)
+    q = torch.randn(1, queries, 2, 9, dtype=torch.float64).transpose(1, 2).requires_grad_()
+    k = torch.randn(1, 2, keys, 9, dtype=torch.float64, requires_grad=True)
+    v = torch.randn(1, 2, keys, 9, dtype=torch.float64, requires_grad=True)
+    mask = None
+    if kind == "bool":
+        mask = torch.rand(queries, keys) > 0.5
+        mask[1] = False
+    elif kind != "plain" and kind != "causal":
+        size = (1, 2, queries, keys) if kind == "float" else (1, 1, 1, keys)
+        mask = torch.randn(size, dtype=torch.float64)
+    attend = torch.nn.functional.scaled_dot_product_attention
+    made = attend(q, k, v, mask, is_causal=kind == "causal")
+    expected = composed(q, k, v, mask, kind == "causal")
+    torch.testing.assert_close(made, expected)
+    weight = torch.randn_like(expected)
+    gradients = torch.autograd.grad((made * weight).sum(), (q, k, v))
+    torch.testing.assert_close(
+        gradients, torch.autograd.grad((expected * weight).sum(), (q, k, v)))

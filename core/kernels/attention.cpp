@@ -1,0 +1,239 @@
+// Attention in blocks that stay in cache, with a running softmax (Dao et al. 2022).
+#include "kernels/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/interrupt.h"
+#include "base/parallel.h"
+#include "kernels/gemm.h"
+#include "kernels/levels/attention.h"
+#include "kernels/scratch.h"
+
+namespace rl::kernels {
+namespace {
+
+constexpr int64_t kQueries = 96;   // rows of a block of scores
+constexpr int64_t kKeys = 512;     // columns
+template <class T> constexpr T kNever = -std::numeric_limits<T>::infinity();
+
+template <class T> T* buffer(Scratch use, int64_t elements) {
+  return static_cast<T*>(scratch(use, size_t(elements + 64) * sizeof(T)));
+}
+template <class T> T* row_of(const Stacks& s, int64_t b, int64_t h, int64_t i) {
+  return static_cast<T*>(s.data) + b * s.strides[0] + h * s.strides[1] + i * s.strides[2];
+}
+
+// Queries [first, first + rows) of one head, and where their keys lie.
+template <class T> struct Block {
+  const Attention& a;
+  int64_t b, h, first, rows;
+
+  int64_t key_head() const { return h / (a.heads / a.key_heads); }
+  int64_t limit() const { return a.causal ? std::min(a.keys, first + rows) : a.keys; }
+  // Of n keys from `key` on, how many come no later than query r of the block.
+  int64_t seen(int64_t r, int64_t key, int64_t n) const {
+    return a.causal ? std::clamp<int64_t>(first + r + 1 - key, 0, n) : n;
+  }
+  const T* query() const { return row_of<T>(a.query, b, h, first); }
+};
+
+// to (dense rows x n) = scale * from K^T, K being keys or values from `key` on.
+template <class T>
+void scores_of(T* to, const T* from, const int64_t* strides, const Stacks& k, const Block<T>& x,
+               int64_t key, int64_t n, int64_t depth, double scale) {
+  MatrixProduct p;
+  p.m = x.rows, p.n = n, p.k = depth, p.alpha = scale;
+  p.a = from, p.a_row = strides[2], p.a_col = strides[3];
+  p.b = row_of<T>(k, x.b, x.key_head(), key), p.b_row = k.strides[3], p.b_col = k.strides[2];
+  p.c = to, p.c_row = n;
+  gemm(DTypeOf<T>::value, p);
+}
+
+// c = beta * c + scale * rows @ B, or rows^T @ B; rows are x.rows x n, dense.
+template <class T>
+void product(const Block<T>& x, const T* rows, int64_t n, bool turned, const T* b,
+             const int64_t* b_strides, T* c, const int64_t* c_strides, int64_t width, double scale,
+             bool add) {
+  MatrixProduct p;
+  p.m = turned ? n : x.rows, p.n = width, p.k = turned ? x.rows : n;
+  p.a = rows, p.a_row = turned ? 1 : n, p.a_col = turned ? n : 1;
+  p.b = b, p.b_row = b_strides[2], p.b_col = b_strides[3];
+  p.c = c, p.c_row = c_strides[2], p.c_col = c_strides[3];
+  p.alpha = scale, p.beta = add ? 1 : 0;
+  gemm(DTypeOf<T>::value, p);
+}
+
+template <class T>
+void add_mask(T* row, const Block<T>& x, int64_t r, int64_t key, int64_t n) {
+  const Attention& a = x.a;
+  if (!a.mask.data) return;
+  const int64_t step = a.mask.strides[3];
+  const int64_t at = x.b * a.mask.strides[0] + x.h * a.mask.strides[1] +
+                     (x.first + r) * a.mask.strides[2] + key * step;
+  const auto dense = [&](const auto* from, auto* room) {
+    if (step == 1) return from;
+    for (int64_t j = 0; j < n; ++j) room[j] = from[j * step];
+    return static_cast<decltype(from)>(room);
+  };
+  if (a.mask_is_bool) {
+    bool room[kKeys];
+    attention_loops<T>().drop(row, dense(static_cast<const bool*>(a.mask.data) + at, room), n);
+  } else {
+    T room[kKeys];
+    attention_loops<T>().add(row, dense(static_cast<const T*>(a.mask.data) + at, room), n);
+  }
+}
+
+// One block of queries: their results, and the logarithms of their sums.
+template <class T> void attend(const Block<T>& x, const Stacks& out, T* log_sums) {
+  const AttentionLoops<T>& loops = attention_loops<T>();
+  const Attention& a = x.a;
+  T* const scores = buffer<T>(Scratch::Column, x.rows * std::min(kKeys, a.keys));
+  T* const to = row_of<T>(out, x.b, x.h, x.first);
+  T most[kQueries], sums[kQueries];
+  for (int64_t r = 0; r < x.rows; ++r) most[r] = kNever<T>, sums[r] = 0;
+  for (int64_t key = 0; key < x.limit(); key += kKeys) {
+    const int64_t n = std::min(kKeys, x.limit() - key);
+    scores_of(scores, x.query(), a.query.strides, a.key, x, key, n, a.features, a.scale);
+    for (int64_t r = 0; r < x.rows; ++r) {
+      T* row = scores + r * n;
+      const int64_t seen = x.seen(r, key, n);
+      std::fill(row + seen, row + n, T(0));
+      if (seen == 0) continue;
+      add_mask(row, x, r, key, seen);
+      const T now = std::max(most[r], loops.largest(row, seen));
+      // Where nothing counts yet, nothing is subtracted: such a row is zero, not NaN.
+      const T shift = a.mask.data && now == kNever<T> ? T(0) : now;
+      const T sum = loops.exponentials(row, shift, seen);
+      if (key > 0 && now != most[r]) {
+        const T before = std::exp(most[r] - shift);
+        sums[r] *= before;
+        loops.scale(to + r * out.strides[2], before, a.value_features);
+      }
+      sums[r] += sum;
+      most[r] = now;
+    }
+    product(x, scores, n, false, row_of<T>(a.value, x.b, x.key_head(), key), a.value.strides, to,
+            out.strides, a.value_features, 1, key > 0);
+  }
+  for (int64_t r = 0; r < x.rows; ++r) {
+    T* const row = to + r * out.strides[2];
+    const bool none = a.keys == 0 || (a.mask.data && sums[r] == 0);
+    if (none) std::fill(row, row + a.value_features, T(0));
+    else loops.scale(row, 1 / sums[r], a.value_features);
+    if (log_sums) log_sums[r] = none ? -kNever<T> : most[r] + std::log(sums[r]);
+  }
+}
+
+// Dense rows of the result's gradient: `room` holds a copy where they lie otherwise.
+template <class T>
+const T* dense_rows(T* room, const T* from, const int64_t* strides, int64_t rows, int64_t width,
+                    int64_t (&to_strides)[4]) {
+  to_strides[2] = strides[2], to_strides[3] = strides[3];
+  if (strides[3] == 1) return from;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t j = 0; j < width; ++j) room[r * width + j] = from[r * strides[2] + j * strides[3]];
+  }
+  to_strides[2] = width, to_strides[3] = 1;
+  return room;
+}
+
+// One block's share in all three gradients; those of keys and values are added to.
+template <class T>
+void attend_back(const Block<T>& x, const Stacks& out, const T* log_sums, const Stacks& grad_out,
+                 const AttentionGradients& grads) {
+  const AttentionLoops<T>& loops = attention_loops<T>();
+  const Attention& a = x.a;
+  const int64_t most = std::min(kKeys, a.keys), width = a.value_features, kh = x.key_head();
+  T* const scores = buffer<T>(Scratch::Column, x.rows * most);
+  T* const steps = buffer<T>(Scratch::Image, x.rows * most);
+  int64_t strides[4];
+  const T* grad = dense_rows(buffer<T>(Scratch::Convert, x.rows * width),
+                             static_cast<const T*>(row_of<T>(grad_out, x.b, x.h, x.first)),
+                             grad_out.strides, x.rows, width, strides);
+  const T* result = row_of<T>(out, x.b, x.h, x.first);
+  T means[kQueries];
+  for (int64_t r = 0; r < x.rows; ++r) {
+    means[r] = loops.dot(grad + r * strides[2], result + r * out.strides[2], width);
+  }
+  for (int64_t key = 0; key < x.limit(); key += kKeys) {
+    const int64_t n = std::min(kKeys, x.limit() - key);
+    scores_of(scores, x.query(), a.query.strides, a.key, x, key, n, a.features, a.scale);
+    scores_of(steps, grad, strides, a.value, x, key, n, width, 1);
+    for (int64_t r = 0; r < x.rows; ++r) {
+      const int64_t seen = x.seen(r, key, n);
+      add_mask(scores + r * n, x, r, key, seen);
+      loops.backward(scores + r * n, steps + r * n, log_sums[r], means[r], seen);
+      std::fill(scores + r * n + seen, scores + (r + 1) * n, T(0));
+      std::fill(steps + r * n + seen, steps + (r + 1) * n, T(0));
+    }
+    product(x, scores, n, true, grad, strides, row_of<T>(grads.value, x.b, kh, key),
+            grads.value.strides, width, 1, true);
+    product(x, steps, n, false, static_cast<const T*>(row_of<T>(a.key, x.b, kh, key)),
+            a.key.strides, row_of<T>(grads.query, x.b, x.h, x.first), grads.query.strides,
+            a.features, a.scale, key > 0);
+    product(x, steps, n, true, x.query(), a.query.strides, row_of<T>(grads.key, x.b, kh, key),
+            grads.key.strides, a.features, a.scale, true);
+  }
+}
+
+template <class T>
+void clear(const Stacks& s, int64_t b, int64_t h, int64_t rows, int64_t width) {
+  for (int64_t i = 0; i < rows; ++i) {
+    T* row = row_of<T>(s, b, h, i);
+    for (int64_t j = 0; j < width; ++j) row[j * s.strides[3]] = T(0);
+  }
+}
+
+template <class T> void forward_all(const Attention& a, const Stacks& out, T* log_sums) {
+  const int64_t blocks = (a.queries + kQueries - 1) / kQueries;
+  parallel_for(0, a.batch * a.heads * blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t head = i / blocks, first = i % blocks * kQueries;
+      const Block<T> x{a, head / a.heads, head % a.heads, first,
+                       std::min(kQueries, a.queries - first)};
+      attend(x, out, log_sums ? log_sums + head * a.queries + first : nullptr);
+      poll_interrupt();
+    }
+  });
+}
+
+template <class T>
+void backward_all(const Attention& a, const Stacks& out, const T* log_sums, const Stacks& grad_out,
+                  const AttentionGradients& grads) {
+  const int64_t group = a.heads / a.key_heads;
+  parallel_for(0, a.batch * a.key_heads, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t b = i / a.key_heads, kh = i % a.key_heads;
+      clear<T>(grads.key, b, kh, a.keys, a.features);
+      clear<T>(grads.value, b, kh, a.keys, a.value_features);
+      for (int64_t h = kh * group; h < (kh + 1) * group; ++h) {
+        for (int64_t first = 0; first < a.queries; first += kQueries) {
+          const Block<T> x{a, b, h, first, std::min(kQueries, a.queries - first)};
+          attend_back(x, out, log_sums + (b * a.heads + h) * a.queries + first, grad_out, grads);
+          poll_interrupt();
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void attention(DType dtype, const Attention& a, const Stacks& out, void* log_sums) {
+  if (dtype == DType::Double) forward_all(a, out, static_cast<double*>(log_sums));
+  else forward_all(a, out, static_cast<float*>(log_sums));
+}
+
+void attention_backward(DType dtype, const Attention& a, const Stacks& out, const void* log_sums,
+                        const Stacks& grad_out, const AttentionGradients& grads) {
+  if (dtype == DType::Double) {
+    backward_all(a, out, static_cast<const double*>(log_sums), grad_out, grads);
+  } else {
+    backward_all(a, out, static_cast<const float*>(log_sums), grad_out, grads);
+  }
+}
+
+}  // namespace rl::kernels
