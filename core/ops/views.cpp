@@ -1,4 +1,6 @@
 // Views: other sizes, strides and offsets over the same storage.
+#include <algorithm>
+
 #include "ops/expect.h"
 
 namespace rl::ops {
@@ -34,6 +36,50 @@ const Op<Tensor(Tensor, Ints, Ints, std::optional<int64_t>)> as_strided =
     return as_strided_backward(grad, self, size, stride, offset.value_or(self.offset()));
   });
 
+namespace {
+
+// How a strided tensor falls into parts whose elements are all different, as overlapping windows
+// do: every `step`-th index of `dim`. Step 0: not by one dimension alone.
+struct Parts {
+  int64_t dim = 0, step = 1;
+};
+Parts parts_of(Ints sizes, Ints strides) {
+  Dims order;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] > 1) order.push_back(int64_t(d));
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return strides[size_t(a)] < strides[size_t(b)];
+  });
+  Parts parts;
+  int64_t last = 0;  // the farthest element of the dimensions so far
+  for (int64_t d : order) {
+    const int64_t stride = strides[size_t(d)], size = sizes[size_t(d)];
+    if (stride <= last || stride == 0) {
+      if (parts.step > 1) return {0, 0};
+      parts = {d, stride ? std::min(size, last / stride + 1) : size};
+    }
+    last += (size - 1) * stride;
+  }
+  return parts;
+}
+
+// Adds to `place`, elements of which may be the same.
+bool add_in_parts(const Tensor& place, const Tensor& grad) {
+  const Parts parts = parts_of(place.sizes(), place.strides());
+  if (parts.step == 0 || parts.step > 1000) return false;
+  if (parts.step == 1) {
+    add.in_place(place, grad);
+    return true;
+  }
+  const int64_t n = place.sizes()[size_t(parts.dim)];
+  for (int64_t i = 0; i < parts.step; ++i) {
+    add.in_place(slice(place, parts.dim, i, n, parts.step), slice(grad, parts.dim, i, n, parts.step));
+  }
+  return true;
+}
+
+}  // namespace
+
 // The gradient is put where the view's elements lie in an image of the storage; elements that
 // several positions of the view (or of the input) share are summed (or divided) accordingly.
 Tensor as_strided_backward(const Tensor& grad, const Tensor& input, Ints size, Ints stride, int64_t offset) {
@@ -43,9 +89,7 @@ Tensor as_strided_backward(const Tensor& grad, const Tensor& input, Ints size, I
       bytes_needed(size, stride, offset - base, 1)));
   const Tensor image = zeros({extent}, grad.dtype(), grad.device());
   const Tensor place = as_strided(image, size, stride, offset - base);
-  if (internal_overlap(place) == Overlap::No) {
-    add.in_place(place, grad);
-  } else {
+  if (!add_in_parts(place, grad)) {
     const Tensor numbers = arange(extent, DType::Int64);
     const Tensor where = reshape(as_strided(numbers, size, stride, offset - base), Ints{-1});
     index_add_(image, 0, where, reshape(grad, Ints{-1}));
