@@ -183,12 +183,14 @@ template <class T> void join(const T* re, const T* im, int64_t n, T scale, T* ou
 
 template <class T>
 void one_row(const FftPlan<T>& plan, bool forward, T scale, const T* in, T* out) {
-  Room<T> room(plan.room(), Scratch::Image);
-  FftPlanes<T>& at = room.at;
-  if (plan.kind == FftPlan<T>::Steps) {
-    InSteps<T>(plan, at.re, at.im).run({in, nullptr}, {out, nullptr}, forward, scale);
+  if (plan.kind == FftPlan<T>::Steps) {  // straight from and to memory: two planes will do
+    const Memory work(Scratch::Image, 2 * plan.room() * int64_t(sizeof(T)));
+    T* const re = static_cast<T*>(work.data());
+    InSteps<T>(plan, re, re + plan.room()).run({in, nullptr}, {out, nullptr}, forward, scale);
     return;
   }
+  Room<T> room(plan.room(), Scratch::Image);
+  FftPlanes<T>& at = room.at;
   if (!forward) at = swapped(at);
   split(in, plan.n, at.re, at.im);
   if (!forward) at = swapped(at);
@@ -210,8 +212,12 @@ void one_row_of_real(const FftPlan<T>& plan, const FftRoots<T>* roots, int64_t n
     join<T>(at.re, at.im, n / 2 + 1, scale, out);
     out[1] = 0;
   } else {
-    split(in, n / 2, at.re, at.im);
-    fft_in_planes(plan, at);
+    if (plan.kind == FftPlan<T>::Steps) {
+      InSteps<T>(plan, at.work_re, at.work_im).run({in, nullptr}, {at.re, at.im}, true, T(1));
+    } else {
+      split(in, n / 2, at.re, at.im);
+      fft_in_planes(plan, at);
+    }
     in_ranges(n / 2, [&](int64_t begin, int64_t end) {
       fft_loops<T>().real_after(at.re, at.im, roots->cos.data(), roots->sin.data(), n / 2, begin,
                                 end, scale, out);
@@ -242,6 +248,10 @@ void one_row_to_real(const FftPlan<T>& plan, const FftRoots<T>* roots, int64_t n
     fft_loops<T>().real_before(in, roots->cos.data(), roots->sin.data(), n / 2, begin, end, at.re,
                                at.im);
   });
+  if (plan.kind == FftPlan<T>::Steps) {
+    InSteps<T>(plan, at.work_re, at.work_im).run({at.re, at.im}, {out, nullptr}, false, scale);
+    return;
+  }
   at = swapped(at);
   fft_in_planes(plan, at);
   join<T>(at.im, at.re, n / 2, scale, out);
