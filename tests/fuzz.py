@@ -64,7 +64,7 @@ TEXTS = [
 # Not called at random: results are whatever memory held, or the argument is another's memory.
 UNINITIALISED = ("empty", "new_empty", "resize", "set_")
 # Not called at random: they take as many steps as a number says, as in PyTorch.
-ENDLESS = ("laguerre_polynomial_l", "legendre_polynomial_p")
+ENDLESS = ("laguerre_polynomial_l", "legendre_polynomial_p", "mvlgamma")
 
 
 class Failure(Exception):

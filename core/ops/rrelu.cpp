@@ -80,11 +80,27 @@ const Op<RreluBackward> rrelu_with_noise_backward = define<RreluBackward>(
   })
   .grad("self", "grad", [](const Tensor& grad) { return zeros_like(grad); });
 
+namespace {
+
+// Before the noise is drawn.
+void check_rrelu_out(const Arg* args, const Tensor* targets) {
+  const Tensor& self = args[0].as_tensor();
+  const Tensor& out = targets[0];
+  check(can_cast(self.dtype(), out.dtype()), "result type ", type_name_of(self.dtype()),
+        " can't be cast to the desired output type ", type_name_of(out.dtype()));
+  check(out.device() == self.device(), "Expected out tensor to have device ",
+        name_of(self.device().type), ", but got ", name_of(out.device().type), " instead");
+  refuse_internal_overlap(out);
+}
+
+}  // namespace
+
 using RreluWithNoise = Tensor(Tensor, Tensor, Scalar, Scalar, bool, Generator*);
 const auto rrelu_with_noise = define<RreluWithNoise>(
     "rrelu_with_noise(Tensor self, Tensor noise, Scalar lower=0.125, "
     "Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor")
   .doc("`rrelu`, whose slopes are left in `noise` while training.")
+  .out({.check = check_rrelu_out})
   .forms(NN | Out)
   .infer([](Infer& r, const Tensor& self, const Tensor& noise, const Scalar&, const Scalar&,
             bool training, Generator*) {

@@ -1,6 +1,7 @@
 // Special functions: errors, gamma and its kin, Bessel functions of imaginary arguments, entropy.
 #include <cmath>
 
+#include "base/interrupt.h"
 #include "ops/elementwise.h"
 #include "ops/promotion.h"
 
@@ -195,7 +196,10 @@ const auto mvlgamma = define<Tensor(Tensor, int64_t)>("mvlgamma(Tensor self, int
   .kernel([](Tensor& result, const Tensor& self, int64_t p) {
     NoGrad quiet;
     Tensor sum = lgamma(self);
-    for (int64_t k = 1; k < p; ++k) sum = sum + lgamma(self - Scalar(double(k) / 2));
+    for (int64_t k = 1; k < p; ++k) {
+      poll_interrupt();
+      sum = sum + lgamma(self - Scalar(double(k) / 2));
+    }
     copy_data(result, sum + Scalar(double(p * (p - 1)) / 4 * std::log(M_PI)));
   })
   .grad("self", "grad, self, p", [](const Tensor& grad, const Tensor& self, int64_t p) {
