@@ -147,6 +147,8 @@ def boxed(name, *args):
         lambda x: F.embedding_bag(torch.tensor([1, 2, 0, 1]), x, torch.tensor([0, 100, 3])),
         lambda x: F.embedding_bag(torch.tensor([1, 2, 0, 1]), x, torch.tensor([0, -100, 3])),
         lambda x: F.layer_norm(x.half(), (3,), torch.ones(3), torch.ones(3).half()),
+        lambda x: torch._softmax_backward_data(x[:1], torch.ones(90, 90), 1, torch.float32),
+        lambda x: torch._log_softmax_backward_data(x, x.double(), 1, torch.float64),
         lambda x: F.avg_pool1d(x, 2**63 - 1, 3),
         lambda x: F.max_pool1d(x, 2**62, 2**62, 0, 2**62),
         lambda x: torch.unbind(torch.empty(0, 2**40), -1),

@@ -100,6 +100,21 @@ const Forward log_softmax_op = define<Tensor(Tensor, int64_t, bool)>(
     return log_softmax_backward(grad, result, dim, dtype);
   });
 
+namespace {
+
+void check_gradient(const char* op, const Tensor& grad, const Tensor& output, int64_t dim) {
+  wrap_dim(dim, output.dim());
+  check(grad.sizes() == output.sizes(), "Expected tensor for argument #1 'grad' to have same size "
+        "as tensor for argument #2 'output'; but ", grad.sizes(), " does not equal ",
+        output.sizes(), " (while checking arguments for ", op, ")");
+  check(grad.dtype() == output.dtype(), "expected scalar type ", type_name_of(output.dtype()),
+        " but found ", type_name_of(grad.dtype()));
+  check(output.is_floating() || output.is_meta(), ErrorKind::NotImplemented, "\"", op,
+        "\" not implemented for '", type_name_of(output.dtype()), "'");
+}
+
+}  // namespace
+
 const auto softmax_backward_data = define<Tensor(Tensor, Tensor, int64_t, DType)>(
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) "
     "-> Tensor")
@@ -107,7 +122,8 @@ const auto softmax_backward_data = define<Tensor(Tensor, Tensor, int64_t, DType)
   .node("SoftmaxBackwardDataBackward0")
   .forms(Function | Out)
   .dense()
-  .infer([](Infer& r, const Tensor& grad, const Tensor& output, int64_t, DType) {
+  .infer([](Infer& r, const Tensor& grad, const Tensor& output, int64_t dim, DType) {
+    check_gradient("softmax_backward", grad, output, dim);
     r.result(output.sizes(), grad.dtype(), output.device());
   })
   .kernel([](Tensor& result, const Tensor& grad, const Tensor& output, int64_t dim, DType) {
@@ -132,7 +148,8 @@ const auto log_softmax_backward_data = define<Tensor(Tensor, Tensor, int64_t, DT
   .node("LogSoftmaxBackwardDataBackward0")
   .forms(Function | Out)
   .dense()
-  .infer([](Infer& r, const Tensor& grad, const Tensor& output, int64_t, DType) {
+  .infer([](Infer& r, const Tensor& grad, const Tensor& output, int64_t dim, DType) {
+    check_gradient("log_softmax_backward", grad, output, dim);
     r.result(output.sizes(), grad.dtype(), output.device());
   })
   .kernel([](Tensor& result, const Tensor& grad, const Tensor& output, int64_t dim, DType) {
