@@ -318,9 +318,10 @@ PyTypeObject* node_type(const std::string& name) {
   static std::map<std::string, PyTypeObject*> types;
   auto [at, fresh] = types.try_emplace(name);
   if (fresh) {
-    const auto* kept = new std::string("torch.autograd.graph." + name);
+    const auto* kept = new std::string("builtins." + name);
     at->second = make_node_type(kept->c_str(), base_type);
     need(at->second != nullptr);
+    at->second->tp_name = kept->c_str() + kept->rfind('.') + 1;  // as errors show it
   }
   return at->second;
 }

@@ -124,11 +124,18 @@ bool read_float(PyObject* o, Arg& a) {
   return true;
 }
 
+// A list of ints that is empty unless given, such as the stride of a pool: None says the same.
+bool none_is_empty(const Param& p) { return p.type == Type::Ints && p.default_text == "[]"; }
+
 }  // namespace
 
 bool read_value(const Param& p, PyObject* o, Arg& a, LazyRoom& room) {
   if (o == Py_None && p.optional) {
     a = Arg();
+    return true;
+  }
+  if (o == Py_None && none_is_empty(p)) {
+    a = p.fallback.arg();
     return true;
   }
   switch (p.type) {
@@ -234,7 +241,6 @@ bool name_matches(std::string_view given, std::string_view shown) {
 }
 
 const char* python_type(PyObject* o) {
-  if (is_tensor(o)) return "Tensor";
   const char* dot = std::strrchr(Py_TYPE(o)->tp_name, '.');
   return dot && std::strncmp(Py_TYPE(o)->tp_name, "torch.", 6) != 0 ? dot + 1 : Py_TYPE(o)->tp_name;
 }
@@ -255,7 +261,7 @@ std::string signature_text(const Record& r, bool method) {
     s += type_word(p);
     s += " ";
     s += shown_name(r, i, p, method);
-    if (p.has_default) s += " = " + p.default_text;
+    if (p.has_default) s += " = " + (none_is_empty(p) ? "None" : p.default_text);
   }
   if (r.forms & Out && !method) {
     s += star ? ", " : ", *, ";

@@ -29,7 +29,7 @@ def einsum(*args):
     for i, x in enumerate(operands):
         if not isinstance(x, torch.Tensor):
             raise TypeError(
-                f"expected Tensor as element {i} in argument 1, but got {type(x).__name__}"
+                f"expected Tensor as element {i} in argument 1, but got {torch.typename(type(x))}"
             )
     return _contract(equation, list(operands))
 

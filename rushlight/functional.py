@@ -22,13 +22,18 @@ def is_storage(obj, /) -> bool:
 
 
 def typename(obj, /) -> str:
-    """The name of the type of ``obj``; of a tensor, with its dtype: "torch.FloatTensor"."""
+    """The name of the type of ``obj``; of a tensor, with its dtype: "torch.FloatTensor".
+
+    Types of this package say "torch.", for messages name them so, and programs match messages.
+    """
     if isinstance(obj, _C.Tensor):
         return obj.type()
     module = getattr(obj, "__module__", None) or ""
     name = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
     if name is None:
         module, name = type(obj).__module__, type(obj).__qualname__
+    if module == "rushlight" or module.startswith("rushlight."):
+        module = "torch" + module.removeprefix("rushlight")
     return name if module in ("", "builtins") else f"{module}.{name}"
 
 

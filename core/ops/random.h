@@ -49,6 +49,8 @@ template <class F> void each_run_with(const Tensor& t, std::initializer_list<Ten
   }, INT64_MAX);
 }
 
+extern const Op<Tensor(Tensor, Tensor)> standard_gamma_grad;
+
 // A complex tensor as twice as many reals.
 Tensor reals_of(const Tensor& t);
 // PyTorch's '"name" not implemented for 'Long''.

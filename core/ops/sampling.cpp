@@ -333,7 +333,6 @@ const auto standard_gamma = define<Tensor(Tensor, Generator*)>(
     "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor")
   .doc("Gamma-distributed numbers of rate 1; the input gives the concentrations.")
   .forms(Function)
-  .no_derivative("derivative for aten::_standard_gamma is not implemented")
   .infer([](Infer& r, const Tensor& self, Generator*) {
     if (!self.is_floating()) not_for("gamma", self.dtype());
     r.result(self.sizes(), self.dtype(), self.device());
@@ -342,6 +341,10 @@ const auto standard_gamma = define<Tensor(Tensor, Generator*)>(
     each_run_with(result, {self}, g, [](Generator& g, kernels::Run run, const kernels::ConstRun* with) {
       kernels::gamma(g, run, with[0]);
     });
+  })
+  .grad("self", "grad, self, result",
+        [](const Tensor& grad, const Tensor& self, const Tensor& result) {
+    return grad * standard_gamma_grad(self, result);
   });
 
 const auto sample_dirichlet = define<Tensor(Tensor, Generator*)>(

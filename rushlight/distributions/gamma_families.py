@@ -155,6 +155,24 @@ class InverseGamma(TransformedDistribution):
         return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
 
 
+class _Dirichlet(torch.autograd.Function):
+    """Samples whose coordinates move with their concentrations as beta variables do."""
+
+    @staticmethod
+    def forward(ctx, concentration):
+        x = torch._sample_dirichlet(concentration)
+        ctx.save_for_backward(x, concentration)
+        return x
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        x, concentration = ctx.saved_tensors
+        total = concentration.sum(-1, True).expand_as(concentration)
+        slope = torch._dirichlet_grad(x, concentration, total)
+        return slope * (grad - (x * grad).sum(-1, True))
+
+
 class Dirichlet(Parametric, ExponentialFamily):
     """Points of the simplex."""
 
@@ -171,9 +189,7 @@ class Dirichlet(Parametric, ExponentialFamily):
         Distribution.__init__(self, batch_shape, event_shape, validate_args=validate_args)
 
     def rsample(self, sample_shape=()):
-        return torch._sample_dirichlet(
-            self.concentration.expand(self._extended_shape(sample_shape))
-        )
+        return _Dirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value):
         self._checked(value)

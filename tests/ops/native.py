@@ -195,7 +195,13 @@ for name in ("rrelu_with_noise", "rrelu_with_noise_"):
          grad=False)  # fmt: skip
 aten("rrelu_with_noise_backward", call(B, C, t(3, 4, grad=False), 0.1, 0.3, True, False),
      call(B, C, t(3, 4, grad=False), 0.1, 0.3, False, False), dtypes=WIDE)  # fmt: skip
-aten("_standard_gamma", call(t(3, 4, low=0.5)), dtypes=WIDE, seed=5, gradcheck=False)
+aten("_standard_gamma", call(t(3, 4, low=0.5)), dtypes=WIDE, seed=5, gradcheck=False,
+     apart={"gradients *": "approximates to three digits"})  # fmt: skip
+POSITIVE, INSIDE = t(3, 4, low=0.5), t(3, 4, low=0.05, high=0.95)
+aten("_standard_gamma_grad", call(POSITIVE, POSITIVE), dtypes=WIDE, grad=False, meta=False,
+     rtol={"float32": 5e-3, "float64": 5e-3})  # fmt: skip
+aten("_dirichlet_grad", call(INSIDE, t(3, 4, low=0.5), t(3, 4, low=5, high=9)), dtypes=WIDE,
+     grad=False, meta=False, rtol={"float32": 5e-3, "float64": 5e-3})  # fmt: skip
 
 # Recurrent layers.
 SEQUENCE, STATE = t(3, 2, 4), t(1, 2, 5)

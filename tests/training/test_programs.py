@@ -29,8 +29,8 @@ def _rows():
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
 
 
-def _close(got: str, recorded: str) -> bool:
-    """The same text, and numbers that differ by rounding of float32 at most."""
+def _close(got: str, recorded: str, share: float) -> bool:
+    """The same text, and numbers that differ by a small share at most."""
     if got == recorded:
         return True
     mine, theirs = NUMBER.findall(got), NUMBER.findall(recorded)
@@ -38,7 +38,7 @@ def _close(got: str, recorded: str) -> bool:
         NUMBER.sub("#", got) == NUMBER.sub("#", recorded)
         and len(mine) == len(theirs)
         and all(
-            math.isclose(float(a), float(b), rel_tol=1e-5, abs_tol=1e-6)
+            math.isclose(float(a), float(b), rel_tol=share, abs_tol=1e-6)
             for a, b in zip(mine, theirs, strict=True)
         )
     )
@@ -52,5 +52,6 @@ def test_shows_what_pytorch_shows(program, recorded):
         assert shown == recorded
         return
     assert len(shown) == len(recorded)
-    different = [pair for pair in zip(shown, recorded, strict=True) if not _close(*pair)]
+    share = 5e-3 if "rough" in program.__name__ else 1e-5
+    different = [pair for pair in zip(shown, recorded, strict=True) if not _close(*pair, share)]
     assert not different
