@@ -80,8 +80,11 @@ def initial(torch, layer):
     return {"repr": text(repr(module)), "state": plain(torch, state)}
 
 
-def behaviour(torch, layer, inputs):
-    """Outputs and gradients in training, then outputs in evaluation; parameters made plain."""
+def behaviour(torch, layer, inputs, dtype=None):
+    """Outputs and gradients in training, then outputs in evaluation; parameters made plain.
+
+    ``dtype`` is that of parameters and inputs; the layer's own by default.
+    """
     names = namespace(torch)
     torch.manual_seed(7)
     module = eval("nn." + layer, names)
@@ -89,7 +92,8 @@ def behaviour(torch, layer, inputs):
         for param in module.parameters():
             param.copy_(names["g"](*param.shape) * 0.3 + 0.1)
     args = [eval(expression, names) for expression in inputs]
-    dtype = next((p.dtype for p in module.parameters()), torch.float32)
+    module.to(dtype)
+    dtype = dtype or next((p.dtype for p in module.parameters()), torch.float32)
     leaves = []
     for k, arg in enumerate(args):
         if isinstance(arg, torch.Tensor) and arg.is_floating_point():

@@ -12,6 +12,14 @@ ROWS = list(layers.rows())
 IDS = [layer for layer, _ in ROWS]
 
 
+# The gradients of their inputs cancel: what is left of float32 is rounding for the most part.
+CANCELLING = (
+    "LayerNorm(4,elementwise_affine=False)",
+    "GroupNorm(2,4)",
+    "GroupNorm(4,4,affine=False)",
+)
+
+
 def _key(layer, inputs):
     return f"{layer} <- {', '.join(inputs)}"
 
@@ -23,10 +31,21 @@ def test_initial(layer, inputs, golden, agree):
 
 @pytest.mark.parametrize(("layer", "inputs"), ROWS, ids=IDS)
 def test_behaviour(layer, inputs, golden, agree):
+    wanted = dict(golden["layers"][_key(layer, inputs)]["behaviour"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         seen = observe.behaviour(torch, layer, inputs)
-    agree(seen, golden["layers"][_key(layer, inputs)]["behaviour"])
+        if layer in CANCELLING and len(wanted["input grads"]) == 1:
+            _rounding(observe.behaviour(torch, layer, inputs, torch.float64), seen, wanted)
+    agree(seen, wanted)
+
+
+def _rounding(exact, seen, wanted):
+    """Takes the inputs' gradients off: ours must not be further from float64's than PyTorch's by
+    more than half."""
+    truth, ours, theirs = (r.pop("input grads")[0]["values"] for r in (exact, seen, wanted))
+    errors = [max(abs(a - b) for a, b in zip(r, truth, strict=True)) for r in (ours, theirs)]
+    assert errors[0] <= 1.5 * errors[1], f"error {errors[0]}, PyTorch's {errors[1]}"
 
 
 def test_every_row_is_recorded(golden):
