@@ -48,7 +48,8 @@ PyObject* set_threads(PyObject*, PyObject* n) {
 PyObject* get_default(PyObject*, PyObject*) { return wrap_dtype(default_dtype()); }
 PyObject* set_default(PyObject*, PyObject* o) {
   return guarded([&] {
-    check(is_dtype(o), ErrorKind::Type, "invalid dtype object");
+    check(is_dtype(o), ErrorKind::Type, "invalid dtype object: only floating-point types are "
+          "supported as the default type");
     check(is_floating(dtype_of(o)), ErrorKind::Type, "only floating-point types are supported as the "
           "default type");
     set_default_dtype(dtype_of(o));

@@ -155,6 +155,8 @@ pi = 3.141592653589793
 inf = _C._inf if hasattr(_C, "_inf") else 1e999
 nan = inf - inf
 newaxis = None
+has_lapack = has_spectral = True
+has_mkl = has_openmp = False
 
 # Modules that are imported when first asked for.
 _LAZY_MODULES = frozenset(
@@ -169,6 +171,8 @@ _HOME = {
     "cartesian_prod": "_shapes",
     "chain_matmul": "_linear_algebra",
     "combinations": "_shapes",
+    "GradScaler": "amp",
+    "OutOfMemoryError": "cuda",
     "einsum": "_products",
     "explain": "diagnosis.answers",
     "fork_rng": "random",
@@ -176,14 +180,22 @@ _HOME = {
     "gradient": "_differences",
     "graph": "diagnosis.answers",
     "load": "serialization",
+    "lobpcg": "_low_rank",
     "lu": "_linear_algebra",
     "meshgrid": "_shapes",
+    "pca_lowrank": "_low_rank",
     "save": "serialization",
+    "svd_lowrank": "_low_rank",
     "tensordot": "_products",
     "to_dlpack": "utils.dlpack",
     "unravel_index": "_differences",
     "why_no_grad": "diagnosis.answers",
 }
+_HOME |= dict.fromkeys(
+    "SymBool SymFloat SymInt sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt "
+    "sym_sum".split(),
+    "_symbols",
+)
 _HOME |= dict.fromkeys(
     "autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "
     "get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _C
+from .functional import typename
 
 # Mantissa bits without the implicit one, smallest normal exponent, largest exponent, decimals.
 _FLOAT = {
@@ -26,7 +27,7 @@ def _asked(name, given, keywords):
     if given and not isinstance(given[0], _C.dtype):
         raise TypeError(
             f"{name}(): argument 'type' (position 1) must be torch.dtype, "
-            f"not {type(given[0]).__name__}"
+            f"not {typename(type(given[0]))}"
         )
     return given[0] if given else None
 

@@ -6,7 +6,6 @@ from . import accelerator as accelerator
 from . import amp as amp
 from . import autograd as autograd
 from . import backends as backends
-from . import bench as bench
 from . import compiler as compiler
 from . import cpu as cpu
 from . import cuda as cuda
@@ -36,6 +35,11 @@ from . import types as types
 from . import utils as utils
 from . import version as version
 from . import xpu as xpu
+from .amp import GradScaler as GradScaler
+from .cuda import OutOfMemoryError as OutOfMemoryError
+from ._symbols import SymBool as SymBool
+from ._symbols import SymFloat as SymFloat
+from ._symbols import SymInt as SymInt
 from .storage import TypedStorage as TypedStorage
 from .version import __version__ as __version__
 from ._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
@@ -57,7 +61,6 @@ from ._shapes import combinations as combinations
 from .functional import compile as compile
 from ._products import einsum as einsum
 from .autograd.grad_mode import enable_grad as enable_grad
-from .diagnosis.answers import explain as explain
 from ._number_info import finfo as finfo
 from .random import fork_rng as fork_rng
 from .utils.dlpack import from_dlpack as from_dlpack
@@ -73,7 +76,6 @@ from ._settings import get_float32_matmul_precision as get_float32_matmul_precis
 from ._settings import get_num_interop_threads as get_num_interop_threads
 from .random import get_rng_state as get_rng_state
 from ._differences import gradient as gradient
-from .diagnosis.answers import graph as graph
 from ._number_info import iinfo as iinfo
 from .autograd.grad_mode import inference_mode as inference_mode
 from .random import initial_seed as initial_seed
@@ -95,6 +97,7 @@ from .functional import is_storage as is_storage
 from .functional import is_tensor as is_tensor
 from ._settings import is_warn_always_enabled as is_warn_always_enabled
 from .serialization import load as load
+from ._low_rank import lobpcg as lobpcg
 from ._linear_algebra import lu as lu
 from .random import manual_seed as manual_seed
 from ._shapes import meshgrid as meshgrid
@@ -102,6 +105,7 @@ from .autograd.grad_mode import no_grad as no_grad
 from .functional import nonzero as nonzero
 from ._reductions import norm as norm
 from .functional import numel as numel
+from ._low_rank import pca_lowrank as pca_lowrank
 from .serialization import save as save
 from .random import seed as seed
 from .amp.autocast_mode import set_autocast_cache_enabled as set_autocast_cache_enabled
@@ -125,7 +129,15 @@ from ._tensor_str import set_printoptions as set_printoptions
 from .random import set_rng_state as set_rng_state
 from ._settings import set_warn_always as set_warn_always
 from .functional import split as split
-from .functional import stft as stft
+from ._low_rank import svd_lowrank as svd_lowrank
+from ._symbols import sym_float as sym_float
+from ._symbols import sym_int as sym_int
+from ._symbols import sym_ite as sym_ite
+from ._symbols import sym_max as sym_max
+from ._symbols import sym_min as sym_min
+from ._symbols import sym_not as sym_not
+from ._symbols import sym_sqrt as sym_sqrt
+from ._symbols import sym_sum as sym_sum
 from ._products import tensordot as tensordot
 from .random import thread_safe_generator as thread_safe_generator
 from .utils.dlpack import to_dlpack as to_dlpack
@@ -134,7 +146,6 @@ from ._reductions import unique as unique
 from ._reductions import unique_consecutive as unique_consecutive
 from ._differences import unravel_index as unravel_index
 from ._settings import use_deterministic_algorithms as use_deterministic_algorithms
-from .diagnosis.answers import why_no_grad as why_no_grad
 e: float
 pi: float
 inf: float

@@ -320,6 +320,72 @@ def map_(self, tensor, callable):
     return self.copy_(torch.tensor(values, dtype=self.dtype).reshape(self.shape))
 
 
+def map2_(self, x, y, callable):
+    """Replaces each element a by ``callable(a, b, c)``, b and c from ``x`` and ``y``."""
+    given = (self.detach(), x.expand_as(self), y.expand_as(self))
+    values = map(callable, *(t.reshape(-1).tolist() for t in given))
+    return self.copy_(torch.tensor(list(values), dtype=self.dtype).reshape(self.shape))
+
+
+def sum_to_size(self, *size):
+    """The sum over the dimensions that broadcasting ``size`` to this tensor's would repeat."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = tuple(size[0])
+    for n in size:
+        if not isinstance(n, int):
+            raise TypeError(
+                "sum_to_size(): argument 'size' (position 1) must be tuple of ints, "
+                f"not {type(n).__name__}"
+            )
+    shape, lead = self.shape, self.dim() - len(size)
+    fits = lead >= 0 and all(n in (m, 1) for n, m in zip(size, shape[lead:], strict=True))
+    if not fits:
+        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
+    if not size:
+        return self.sum()
+    dims = [d for d in range(len(shape)) if d < lead or (size[d - lead] == 1 != shape[d])]
+    total = self.sum(dims, keepdim=True) if dims else self
+    return total.view(size) if lead else total
+
+
+def resize_as_(self, the_template, *, memory_format=None):
+    """Gives this tensor the sizes of another; new elements are not set."""
+    if memory_format is None or memory_format is torch.contiguous_format:
+        return self.resize_(the_template.shape)
+    self.resize_(the_template.shape)
+    return self.as_strided_(self.shape, torch.empty_like(the_template, device="meta").stride())
+
+
+def is_set_to(self, tensor):
+    """Whether both are the same elements of the same storage."""
+    same = self.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+    return same and self.storage_offset() == tensor.storage_offset() and (
+        (self.shape, self.stride()) == (tensor.shape, tensor.stride())
+    )  # fmt: skip
+
+
+def to_dense(self, dtype=None, *, masked_grad=None):
+    """This tensor, which is dense."""
+    return self if dtype is None else self.to(dtype)
+
+
+def dense_dim(self):
+    """The number of dimensions."""
+    return self.dim()
+
+
+def sparse_dim(self):
+    """0: no dimension is sparse."""
+    return 0
+
+
+def is_coalesced(self):
+    """Raises: only a sparse tensor has repeated coordinates."""
+    raise RuntimeError(
+        "is_coalesced expected sparse coordinate tensor layout but got Strided"
+    )
+
+
 def __reversed__(self):
     """This tensor reversed along dimension 0."""
     return self if self.dim() == 0 else self.flip(0)
@@ -412,7 +478,8 @@ _METHODS = (
     backward, storage_type, norm, lu, split, is_nonzero, is_same_size, unique,
     unique_consecutive, stft, istft, module_load, __reversed__, __contains__, __iter__,
     register_hook, register_post_accumulate_grad_hook, type_as, new_tensor, new,
-    is_distributed, dim_order, pin_memory, apply_, map_,
+    is_distributed, dim_order, pin_memory, apply_, map_, map2_, sum_to_size, resize_as_,
+    is_set_to, to_dense, dense_dim, sparse_dim, is_coalesced,
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 // whose integrand keeps its sign is taken, so that nothing cancels.
 #include "kernels/implicit_gradient.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -88,8 +89,8 @@ double gamma_slope(double a, double x) {
 
 namespace {
 
-// Power series of I_x(a, b), or of I_y(b, a) at y = 1 - x where that converges sooner (DLMF 8.17.8),
-// differentiated term by term.
+// Power series of I_x(a, b), or of I_y(b, a) at y = 1 - x where that converges sooner
+// (DLMF 8.17.8), differentiated term by term.
 double series_beta(double a, double b, double x) {
   const double log_x = std::log(x), y = 1 - x, psi = digamma(a + b) + log_x;
   const bool low = x < 0.5;
@@ -99,8 +100,7 @@ double series_beta(double a, double b, double x) {
     const double term = c * rise;
     sum += term;
     // Terms shrink by z at last; a factor of rise near 0 is no sign of that.
-    if (c * std::fabs(log_x) < std::fabs(sum) * 1e-16 && c * std::fabs(rise) < std::fabs(sum) * 1e-16)
-      break;
+    if (c * std::max(std::fabs(log_x), std::fabs(rise)) < std::fabs(sum) * 1e-16) break;
     const double up = 1 / (a + b + k), down = 1 / (first + k + 1);
     rise += low ? up - down : up;
     c *= z * (a + b + k) * down;

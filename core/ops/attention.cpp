@@ -151,8 +151,7 @@ const auto attention = define<Tensor(Tensor, Tensor, Tensor, Tensor, bool, doubl
 
 namespace {
 
-void check_operands(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
-                    bool causal) {
+void check_operands(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
   check(q.dtype() == k.dtype() && q.dtype() == v.dtype(), "Expected query, key, and value to have "
         "the same dtype, but got query.dtype: ", c_name_of(q.dtype()), " key.dtype: ",
         c_name_of(k.dtype()), " and value.dtype: ", c_name_of(v.dtype()), " instead.");
@@ -163,8 +162,6 @@ void check_operands(const Tensor& q, const Tensor& k, const Tensor& v, const Ten
         mask.dtype() == DType::Float, "Expected attn_mask dtype to be bool or float or to match "
         "query dtype, but got attn_mask.dtype: ", mask ? c_name_of(mask.dtype()) : "",
         " and  query.dtype: ", c_name_of(q.dtype()), " instead.");
-  check(!mask || !causal, "_scaled_dot_product_attention: Explicit attn_mask should not be set "
-        "when is_causal=True");
 }
 
 // Whether the blocked form takes a call; others are composed of plain ops.
@@ -198,6 +195,14 @@ Tensor lower_triangle(int64_t rows, int64_t columns) {
   return t;
 }
 
+// A mask, if there is one, without what lies ahead.
+Tensor causal_mask(const Tensor& mask, int64_t rows, int64_t columns) {
+  const Tensor behind = lower_triangle(rows, columns);
+  if (!mask) return behind;
+  if (mask.dtype() == DType::Bool) return logical_and(mask, behind);
+  return where(behind, mask, full({}, -std::numeric_limits<double>::infinity(), mask.dtype()));
+}
+
 // Softmax where a row that counts nothing gives zeros.
 Tensor safe_softmax(const Tensor& scores) {
   const Tensor p = softmax(scores, -1);
@@ -207,7 +212,8 @@ Tensor safe_softmax(const Tensor& scores) {
 
 Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& attn_mask,
                 double dropout, bool causal, double scale) {
-  const Tensor mask = causal && !q.is_meta() ? lower_triangle(q.size(-2), k.size(-2)) : attn_mask;
+  const Tensor mask = causal && !q.is_meta() ? causal_mask(attn_mask, q.size(-2), k.size(-2))
+                                             : attn_mask;
   const double root = std::sqrt(std::abs(scale));
   const Tensor left = q * Scalar(scale < 0 ? -root : root);
   Tensor scores = matmul(left, transpose(k * Scalar(root), -2, -1));
@@ -241,7 +247,7 @@ const auto scaled_dot_product_attention = define<
   .autocast(Autocast::Lower)
   .composite([](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
                 double dropout, bool causal, std::optional<double> scale, bool gqa) -> Tensor {
-    check_operands(q, k, v, mask, causal);
+    check_operands(q, k, v, mask);
     const double factor = scale ? *scale : 1 / std::sqrt(double(q.size(-1)));
     const bool grouped = gqa && q.dim() > 2 && k.dim() > 2;
     if (takes(q, k, v, mask, dropout) && (gqa || q->sizes[1] == k->sizes[1]))

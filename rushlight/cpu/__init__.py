@@ -30,6 +30,56 @@ def synchronize(device=None) -> None:
     """Does nothing: ops are done when they return."""
 
 
+def is_initialized() -> bool:
+    """True."""
+    return True
+
+
+class Stream:
+    """A queue of work for the CPU, on which nothing ever waits."""
+
+    def __init__(self, priority: int = -1):
+        pass
+
+    def synchronize(self) -> None:
+        """Does nothing."""
+
+    def wait_stream(self, stream) -> None:
+        """Does nothing: what another stream was given is done."""
+
+    def record_event(self, event=None):
+        """``event``, or a new one."""
+        return Event() if event is None else event
+
+    def wait_event(self, event) -> None:
+        """Does nothing."""
+
+
+class Event:
+    """A point in a stream, which is past."""
+
+    def query(self) -> bool:
+        """True."""
+        return True
+
+    def record(self, stream=None) -> None:
+        """Does nothing."""
+
+    def synchronize(self) -> None:
+        """Does nothing."""
+
+    def wait(self, stream=None) -> None:
+        """Does nothing."""
+
+
+_current_stream = Stream()
+
+
+def current_stream(device=None) -> Stream:
+    """The one stream that there is."""
+    return _current_stream
+
+
 def stream(stream):
     """A block that changes nothing."""
     return nullcontext()

@@ -386,3 +386,52 @@ def triplet_margin_with_distance_loss(
     if swap:
         to_negative = torch.minimum(to_negative, distance(positive, negative))
     return _reduce(torch.clamp_min(margin + to_positive - to_negative, 0), reduction)
+
+
+def linear_cross_entropy(
+    input,
+    linear_weight,
+    target,
+    *,
+    linear_bias=None,
+    weight=None,
+    reduction="mean",
+    ignore_index=None,
+    label_smoothing=0.0,
+    options=None,
+):
+    """Cross entropy of the logits input @ linear_weight.T + linear_bias.
+
+    ``input`` is (N, features) or (features), ``linear_weight`` (C, d1, ..., features) and
+    ``linear_bias`` (C, d1, ...); targets are as ``cross_entropy`` takes them. ``options`` change
+    nothing.
+    """
+    if linear_weight.dim() < 2:
+        raise RuntimeError(
+            "expected linear_weight with dimensionality at least 2, got "
+            f"{linear_weight.dim()}"
+        )
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    features, places = linear_weight.size(-1), tuple(linear_weight.shape[:-1])
+    if input.size(-1) != features:
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), got "
+            f"{input.size(-1)} and {features}, respectively"
+        )
+    if linear_bias is not None and tuple(linear_bias.shape) != places:
+        raise RuntimeError(
+            f"expected linear_bias shape {places}, got {tuple(linear_bias.shape)}"
+        )
+    if target.is_floating_point() and ignore_index is not None:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    flat = None if linear_bias is None else linear_bias.reshape(-1)
+    logits = _nn.linear(input, linear_weight.reshape(-1, features), flat)
+    return cross_entropy(
+        logits.reshape(*input.shape[:-1], *places),
+        target,
+        weight=weight,
+        reduction=reduction,
+        ignore_index=-100 if ignore_index is None else ignore_index,
+        label_smoothing=label_smoothing,
+    )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import rushlight as torch
 
 from .. import _reduction as _Reduction
 from .. import functional as F
+from .linear import Linear
 from .module import Module
 
 
@@ -254,6 +257,70 @@ class CrossEntropyLoss(_WeightedLoss):
             ignore_index=self.ignore_index,
             reduction=self.reduction,
             label_smoothing=self.label_smoothing,
+        )
+
+
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """Cross entropy of the logits that a linear layer of its own gives for inputs (N, features).
+
+    ``out_features`` are the dimensions d1, ... of a loss for each of several places: targets are
+    (N, d1, ...), and the layer gives (N, C, d1, ...).
+    """
+
+    __constants__ = ["ignore_index", "reduction", "label_smoothing"]
+
+    def __init__(
+        self,
+        in_features,
+        num_classes,
+        out_features=(),
+        bias=False,
+        device=None,
+        dtype=None,
+        weight=None,
+        reduction="mean",
+        ignore_index=None,
+        label_smoothing=0.0,
+        options=None,
+    ):
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(
+                f"expected weight shape to be ({num_classes},), got {tuple(weight.shape)}"
+            )
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(
+                f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
+            )
+        super().__init__(weight, None, None, reduction)
+        self.in_features = in_features
+        self.num_classes = num_classes
+        self.out_features = tuple(out_features)
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+        self.options = options
+        wide = num_classes * math.prod(self.out_features)
+        self.linear = Linear(in_features, wide, bias=bias, device=device, dtype=dtype)
+
+    def extra_repr(self):
+        return (
+            f"in_features={self.in_features}, num_classes={self.num_classes}, "
+            f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
+            f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
+        )
+
+    def forward(self, input, target):
+        shape, bias = (self.num_classes, *self.out_features), self.linear.bias
+        return F.linear_cross_entropy(
+            input,
+            self.linear.weight.reshape(*shape, self.in_features),
+            target,
+            linear_bias=None if bias is None else bias.reshape(shape),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
         )
 
 

@@ -6,6 +6,7 @@ from collections import OrderedDict
 
 import rushlight as torch
 from rushlight import _C
+from rushlight.functional import typename
 from rushlight.utils.hooks import BackwardHook, RemovableHandle  # noqa: F401
 
 from ..parameter import Parameter
@@ -85,20 +86,6 @@ def _addindent(text, spaces):
     if len(lines) == 1:
         return text
     return lines[0] + "\n" + "\n".join(" " * spaces + line for line in lines[1:])
-
-
-def typename(value):
-    """The name of a class or function, or of a value's type, with its module.
-
-    Tensors give their kind: ``torch.FloatTensor``.
-    """
-    if isinstance(value, torch.Tensor):
-        return value.type()
-    named = value if hasattr(value, "__qualname__") else type(value)
-    module = getattr(named, "__module__", "") or ""
-    if module in ("", "builtins"):
-        return named.__qualname__
-    return f"{module}.{named.__qualname__}"
 
 
 def _parse_to(args, kwargs):

@@ -31,6 +31,37 @@ class LocalResponseNorm(Module):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
+class CrossMapLRN2d(Module):
+    """x / (k + alpha / size * sum of x**2 over channels less than (size + 1) / 2 away) ** beta.
+
+    The first channel counts everywhere beyond that too, as in PyTorch.
+    """
+
+    def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input):
+        if input.dim() != 4:
+            raise ValueError(
+                f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead."
+            )
+        channels, reach = input.size(1), (self.size + 1) // 2
+        sums = input.square().cumsum(1)
+        ends = [min(c + reach - 1, channels - 1) for c in range(channels)]
+        window = sums[:, ends]
+        if channels > reach + 1:
+            left = sums[:, 1 : channels - reach] - sums[:, :1]
+            window = torch.cat([window[:, : reach + 1], window[:, reach + 1 :] - left], 1)
+        return input * (self.k + self.alpha / self.size * window) ** -self.beta
+
+    def extra_repr(self):
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
 def _shape(normalized_shape):
     if isinstance(normalized_shape, numbers.Integral):
         return (normalized_shape,)
