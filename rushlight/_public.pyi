@@ -6,6 +6,7 @@ from . import accelerator as accelerator
 from . import amp as amp
 from . import autograd as autograd
 from . import backends as backends
+from . import bench as bench
 from . import compiler as compiler
 from . import cpu as cpu
 from . import cuda as cuda
@@ -61,6 +62,7 @@ from ._shapes import combinations as combinations
 from .functional import compile as compile
 from ._products import einsum as einsum
 from .autograd.grad_mode import enable_grad as enable_grad
+from .diagnosis.answers import explain as explain
 from ._number_info import finfo as finfo
 from .random import fork_rng as fork_rng
 from .utils.dlpack import from_dlpack as from_dlpack
@@ -76,6 +78,7 @@ from ._settings import get_float32_matmul_precision as get_float32_matmul_precis
 from ._settings import get_num_interop_threads as get_num_interop_threads
 from .random import get_rng_state as get_rng_state
 from ._differences import gradient as gradient
+from .diagnosis.answers import graph as graph
 from ._number_info import iinfo as iinfo
 from .autograd.grad_mode import inference_mode as inference_mode
 from .random import initial_seed as initial_seed
@@ -129,6 +132,7 @@ from ._tensor_str import set_printoptions as set_printoptions
 from .random import set_rng_state as set_rng_state
 from ._settings import set_warn_always as set_warn_always
 from .functional import split as split
+from .functional import stft as stft
 from ._low_rank import svd_lowrank as svd_lowrank
 from ._symbols import sym_float as sym_float
 from ._symbols import sym_int as sym_int
@@ -146,6 +150,7 @@ from ._reductions import unique as unique
 from ._reductions import unique_consecutive as unique_consecutive
 from ._differences import unravel_index as unravel_index
 from ._settings import use_deterministic_algorithms as use_deterministic_algorithms
+from .diagnosis.answers import why_no_grad as why_no_grad
 e: float
 pi: float
 inf: float
