@@ -382,9 +382,14 @@ Tensor quantile_of(const Tensor& self, const Tensor& q, MaybeInt dim, bool keepd
   };
   Tensor r;
   if (how == "linear" || how == "midpoint") {
+    const Tensor floor = rounded(detached(ranks), "lower");
     const Tensor weight = how == "midpoint" ? full(sizes, 0.5, ranks.dtype(), ranks.device())
-                                            : ranks - rounded(detached(ranks), "lower");
-    r = lerp(at("lower"), at("higher"), weight);
+                                            : ranks - floor;
+    // Both neighbours in one gather, whose gradient fills the input's size once.
+    const Tensor places = cat(Tensors{floor, rounded(detached(ranks), "higher")}, last);
+    const Tensor both = gather(sorted, last, places, false);
+    const int64_t n = sizes[size_t(last)];
+    r = lerp(narrow(both, last, 0, n), narrow(both, last, n, n), weight);
   } else {
     r = at(how);
   }

@@ -46,6 +46,8 @@ def __getattr__(name):
         value = getattr(modules, name)
         globals()[name] = value
         return value
+    if name == "LinearCrossEntropyOptions":
+        return modules.LinearCrossEntropyOptions
     if name == "DataParallel":
         from .parallel import DataParallel
 

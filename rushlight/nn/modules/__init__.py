@@ -23,7 +23,6 @@ _LAYERS = {
     "instancenorm": "InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d "
     "LazyInstanceNorm2d LazyInstanceNorm3d",
     "linear": "Bilinear Identity LazyLinear Linear",
-    "linear_cross_entropy_options": "LinearCrossEntropyOptions",
     "loss": "BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss "
     "GaussianNLLLoss HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss LinearCrossEntropyLoss MSELoss "
     "MarginRankingLoss "
@@ -45,7 +44,7 @@ _LAYERS = {
     "upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
 }
 _HOME = {name: home for home, names in _LAYERS.items() for name in names.split()}
-_SUBMODULES = frozenset((*_LAYERS, "lazy", "module", "utils"))
+_SUBMODULES = frozenset((*_LAYERS, "lazy", "linear_cross_entropy_options", "module", "utils"))
 
 __all__ = ["Module", *_HOME]  # noqa: PLE0604
 
@@ -55,7 +54,8 @@ def __getattr__(name):
 
     if name in _SUBMODULES:
         return import_module(f"{__name__}.{name}")
-    home = _HOME.get(name)
+    options = "linear_cross_entropy_options" if name == "LinearCrossEntropyOptions" else None
+    home = _HOME.get(name, options)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{home}"), name)
