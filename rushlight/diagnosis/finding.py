@@ -82,6 +82,7 @@ class Finding:
     evidence: list[str] = field(default_factory=list)
     related: list[Related] = field(default_factory=list)
     fixes: list[Fix] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)  # what was tried in vain, a sentence each
 
     def as_dict(self) -> dict:
         return {
@@ -113,6 +114,8 @@ class Finding:
             out += wrapped(f"{number}. {fix.text}{tried}", "  ", "     ")
             for edit in fix.edits:
                 out += _as_change(edit)
+        for sentence in self.refused[:1]:
+            out += wrapped(sentence, "  ", "    ")
         return out
 
 

@@ -27,7 +27,8 @@ def note_text(finding: Finding) -> str:
 
 
 def finding_of(error: BaseException) -> Finding | None:
-    """What the rules say of an error, with the fixes of its call tried in its frame."""
+    """What the rules say of an error; fixes are tried in its frame, or on shapes."""
+    from . import rebuilt
     from .errors import Raised, diagnose
     from .trial import expression
 
@@ -42,7 +43,7 @@ def finding_of(error: BaseException) -> Finding | None:
                 continue
             fix.tried = "this call tried" if outcome.good else None
         kept.append(fix)
-    finding.fixes = kept
+    finding.fixes, finding.refused = rebuilt.tried(Raised(error), kept)
     return finding
 
 
