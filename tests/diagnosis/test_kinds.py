@@ -2,18 +2,18 @@
 
 import pytest
 
-from . import more_traps, traps
+from . import more_traps, traps, variants
 from .doctored import doctored
 
 # A trap of another kind that a repaired program may still have: it had it before.
 STAYS = {"leak_eval_total": {"graph-never-used"}}
 # Fixes that are not enough where they are tried, and so are not shown.
-WITHOUT_FIX = {"unused_layer"}
+WITHOUT_FIX = {"unused_layer", "optim_groups"}
 
 
-@pytest.fixture(scope="module", params=["more_traps"])
+@pytest.fixture(scope="module", params=["more_traps", "variants"])
 def reports(request):
-    table = {"more_traps": more_traps}[request.param].TRAPS
+    table = {"more_traps": more_traps, "variants": variants}[request.param].TRAPS
     return table, doctored({name: text for name, (_, text) in table.items()})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import weakref
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from rushlight._C import TensorBase
 from rushlight.overrides import TorchFunctionMode
@@ -18,6 +18,9 @@ PASSING = frozenset(
     "view reshape flatten squeeze unsqueeze transpose t permute contiguous clone __getitem__ to "
     "float double half bfloat16 detach expand view_as reshape_as movedim swapaxes alias".split()
 )
+
+
+QUICK = 2e-6  # seconds that a call costs that is only passed through
 
 
 class Site:
@@ -58,7 +61,15 @@ class Site:
 
 
 _sites: dict[tuple, Site] = {}
-is_user = lru_cache(maxsize=4096)(frames.is_user_code)
+_users: dict[int, tuple] = {}  # by address of a code object, which hashes slowly
+
+
+def is_user(code) -> bool:
+    """Whether a code object comes from the user's program."""
+    known = _users.get(id(code))
+    if known is None:
+        known = _users[id(code)] = (frames.is_user_code(code), code)
+    return known[0]
 
 
 def frame_here(depth: int = 1):
@@ -73,16 +84,26 @@ def site_of(frame) -> Site | None:
     """The place where a frame is now."""
     if frame is None:
         return None
-    key = (frame.f_code, frame.f_lasti)
+    key = (id(frame.f_code), frame.f_lasti)
     site = _sites.get(key)
     if site is None:
         site = _sites[key] = Site(frame.f_code, frame.f_lasti)
     return site
 
 
+_here: list = []  # the place of the event that is being told, once somebody has asked
+
+
 def here() -> Site | None:
-    """The user's place that runs now."""
-    return site_of(frame_here(2))
+    """The user's place at the event that is being told; looked up once."""
+    if not _here:
+        _here.append(site_of(frame_here(2)))
+    return _here[0]
+
+
+def forget_here() -> None:
+    """An event begins: its place is another one."""
+    _here.clear()
 
 
 def running_module(depth: int = 1):
@@ -136,13 +157,13 @@ class Calls(TorchFunctionMode):
             self.__exit__(None, None, None)
 
     def rest(self) -> None:
-        """Between steps: stops listening while more than an eighth of the time went into it."""
+        """Between steps: stops listening while more than a tenth of the time went into it."""
         self.steps += 1
         self.rested += not self.on
         passed = time.perf_counter() - self._began
         if passed < 0.5:
             return
-        if self.spent > passed / 8:
+        if self.spent + self._watch.spent > passed / 10:
             self.pop()
         else:
             self.push()
@@ -159,8 +180,10 @@ class Calls(TorchFunctionMode):
         if name == "__get__":  # of properties only .data matters
             name = getattr(getattr(func, "__self__", None), "__name__", "")
             if name != "data":
+                self.spent += QUICK
                 return result
         if self.inside or name == "__set__":
+            self.spent += QUICK
             return result
         began = time.perf_counter()
         self.inside = True
@@ -170,7 +193,7 @@ class Calls(TorchFunctionMode):
             self._watch.failed(error)
         finally:
             self.inside = False
-            self.spent += time.perf_counter() - began + 2e-6
+            self.spent += time.perf_counter() - began + QUICK
         return result
 
     def _see(self, name, args, kwargs, result) -> None:

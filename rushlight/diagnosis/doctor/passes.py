@@ -110,7 +110,10 @@ class Passes:
         for tensor in tensors[:4]:
             tensor.register_hook(use)
             self._outputs[id(tensor)] = (weakref.ref(tensor), place)
-        if not place.used and not isinstance(module, nn.modules.loss._Loss):
+        if place.used:
+            if any(p is place for _, p in self._recent):
+                self._recent = deque((r for r in self._recent if r[1] is not place), maxlen=4)
+        elif not isinstance(module, nn.modules.loss._Loss):
             self._recent.append((tensors[0].detach(), place))
         if len(self._outputs) > self._most:
             self._outputs = {k: v for k, v in self._outputs.items() if v[0]() is not None}
@@ -119,6 +122,8 @@ class Passes:
     def forward(self, module, args, output):
         """Notes the arguments, and where a result is what another model is given."""
         self.arguments = args
+        if not self._recent:
+            return
         for one, place in self._recent:
             if place.module is not module and self._is_given(one, args) and _learns(module):
                 place.feeds += 1

@@ -9,6 +9,7 @@ from rushlight import _C
 
 from ..finding import Edit, Finding, Related
 from ..source import Source
+from . import calls
 from .calls import Site, is_user
 
 
@@ -26,9 +27,8 @@ def place(site) -> tuple[str, int]:
 
 
 def here() -> Site | None:
-    from . import calls
-
-    return calls.site_of(calls.frame_here(2))
+    """The user's place that runs now."""
+    return calls.here()
 
 
 def user_frames(depth: int = 1) -> list:

@@ -7,9 +7,11 @@ import os
 import sys
 import time
 import traceback
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 from rushlight import _C
+
+from .calls import Calls, forget_here, is_user
 
 
 def here():
@@ -19,8 +21,6 @@ def here():
 
 def outermost_call():
     """The user's frame that called a module which no other module called; else None."""
-    from .calls import is_user
-
     frame = sys._getframe(2)
     while frame is not None and not is_user(frame.f_code):
         if frame.f_code.co_name == "forward":
@@ -32,6 +32,11 @@ def outermost_call():
             return None
         at = at.f_back
     return frame
+
+
+def is_forward(frame) -> bool:
+    """Whether a frame runs a module's forward."""
+    return frame.f_code.co_name == "forward" and hasattr(frame.f_locals.get("self"), "_modules")
 
 
 class Watch:
@@ -69,7 +74,8 @@ class Watch:
         self._of_ops = {}  # by name of an op, None for all: listeners in order
         self._heard = {}  # by name of an op: who hears it
         self._undo = []
-        self._counts = Counter()
+        self._counts = defaultdict(int)
+        self.spent = 0.0  # seconds in listeners
         self.calls = None
 
     def on(self, event: str, listener, names=None) -> None:
@@ -110,14 +116,17 @@ class Watch:
     def tell(self, event: str, *details) -> None:
         """Calls the listeners of an event."""
         self._counts[event] += 1
-        self.call(event, self._listeners.get(event, ()), details)
+        listeners = self._listeners.get(event)
+        if listeners:
+            self.call(event, listeners, details)
 
     def call(self, event: str, listeners, details) -> None:
         """Calls some; the program does not get what they raise, nor ``calls`` what they compute."""
-        calls = self.calls
+        calls, began = self.calls, time.perf_counter()
         inside = calls is not None and calls.inside
         if calls is not None:
             calls.inside = True
+        forget_here()
         for listener in listeners:
             try:
                 listener(*details)
@@ -127,6 +136,8 @@ class Watch:
                 break
         if calls is not None:
             calls.inside = inside
+        if event != "op":  # those are counted where they come from
+            self.spent += time.perf_counter() - began
 
     def failed(self, error) -> None:
         """A listener failed: told only where somebody works on the doctor itself."""
@@ -154,8 +165,6 @@ class Watch:
                 for owner, name, wrapper in places:
                     self._wrap(owner, name, wrapper)
         if "op" in heard:
-            from .calls import Calls
-
             self.calls = Calls(self)
             self.calls.push()
             self._undo.append(self.calls.pop)
@@ -166,6 +175,8 @@ class Watch:
             self._undo.pop()()
 
     def _called(self, module, args, output):
+        if self.calls is not None and not self.calls.on and is_forward(sys._getframe(1)):
+            return  # of modules inside of others enough was seen
         self.tell("forward", module, args, output)
         frame = outermost_call()
         if frame is not None:

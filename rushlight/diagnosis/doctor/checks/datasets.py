@@ -60,6 +60,8 @@ class Changed(Check):
         source = Source.of(writer[0])
         node = source.node_at(*writer[2:6]) if source else None
         statement = source.statement_of(node) if node is not None else None
+        statement = _first_of(source, statement) if statement is not None else None
+        line = getattr(statement, "lineno", writer[2])
         evidence = [
             (
                 f"{type(dataset).__name__}.{name} {tuple(tensor.shape)} was written {count} times "
@@ -67,10 +69,35 @@ class Changed(Check):
             )
         ]
         return found(
-            "data-changed-in-place", "wrong result", (writer[0], writer[2]),
+            "data-changed-in-place", "wrong result", (writer[0], line),
             f"this line changes the data of {type(dataset).__name__} itself", evidence, [],
             _out_of_place(source, statement) if statement is not None else [],
         )  # fmt: skip
+
+
+def _changed_name(statement) -> str | None:
+    """The name whose tensor a statement changes in place."""
+    target = None
+    if isinstance(statement, ast.AugAssign):
+        target = statement.target
+    elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+        target = statement.targets[0]
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        func = statement.value.func
+        is_change = isinstance(func, ast.Attribute) and func.attr.endswith("_")
+        target = func.value if is_change else None
+    while isinstance(target, (ast.Subscript, ast.Call, ast.Attribute)):
+        target = target.func if isinstance(target, ast.Call) else target.value
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _first_of(source: Source, statement):
+    """The first statement of a function that changes what a later one changes, too."""
+    name, function = _changed_name(statement), source.function_of(statement)
+    if name is None or function is None:
+        return statement
+    found_ = [n for n in ast.walk(function) if isinstance(n, ast.stmt) and _changed_name(n) == name]
+    return min(found_, key=lambda n: n.lineno, default=statement)
 
 
 def _tensors(dataset):

@@ -234,11 +234,11 @@ def _grows(looks) -> bool:
     """A chain that got longer between all looks, or a container that keeps its first tensor."""
     pairs = list(itertools.pairwise(looks))
     last = looks[-1]
-    if last.what == "tensor":
+    if last.what == "tensor" or (last.summed is not None and last.count == looks[0].count):
         return (
             len(looks) >= 3
             and all(
-                b.what == "tensor" and b.nodes - a.nodes >= max(1, 0.9 * (b.turns - a.turns))
+                b.what == last.what and b.nodes - a.nodes >= max(1, 0.9 * (b.turns - a.turns))
                 for a, b in pairs
             )
             and last.nodes - looks[0].nodes >= LEAST_NODES
@@ -317,8 +317,10 @@ def _sum_behind(tensor):
         source = Source.of(origin[0]) if origin else None
         at = source.node_at(*origin[2:6]) if source else None
         statement = source.statement_of(at) if at is not None else None
-        if isinstance(statement, ast.AugAssign) and source.loops_around(statement):
-            return source, statement
+        if isinstance(statement, ast.AugAssign):
+            kept = isinstance(statement.target, (ast.Subscript, ast.Attribute))
+            if kept or source.loops_around(statement):
+                return source, statement
         if depth < 2:
             stack += [(n, depth + 1) for n, _ in node.next_functions if n is not None]
     return None

@@ -348,10 +348,22 @@ class Magnitudes(Check):
             node = places.call_at(site)
             if module is None and isinstance(node, ast.Call):
                 name = site.source.segment(node.func)
-                new = name.rpartition(".")[0] + ".relu" if "." in name else "torch.relu"
-                edit = site.source.replace((node.func, new))
-                return site, [Fix(f"{new} instead", [edit])]
+                torch = places.prefix_for(site.source, "torch", "torch")
+                edit = site.source.replace((node.func, f"{torch}.relu"))
+                fixes = [Fix(f"{torch}.relu instead", [edit])]
+                return site, fixes + self.residual(site, node, torch)
         return None, []
+
+    def residual(self, site, node, torch: str) -> list[Fix]:
+        """``x = act(f(x))`` as ``x = x + relu(f(x))``: a path past each layer."""
+        statement = site.statement
+        if not isinstance(statement, ast.Assign) or statement.value is not node:
+            return []
+        name = site.source.segment(statement.targets[0])
+        if not node.args or not any(ast.unparse(n) == name for n in ast.walk(node.args[0])):
+            return []
+        text = f"{name} + {torch}.relu({site.source.segment(node.args[0])})"
+        return [Fix(f"{text}: a path past the layer", [site.source.replace((node, text))])]
 
     def names(self) -> dict[int, str]:
         """Parameters' names in the models that were called."""

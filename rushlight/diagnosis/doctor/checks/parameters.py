@@ -82,9 +82,10 @@ class Held(Check):
 
         entry = self.called.get(id(module))
         if entry is None:
-            if not any(True for _ in module.parameters(recurse=False)):
-                return
-            entry = self.called[id(module)] = [module, 0, 0, None]
+            holds = next(module.parameters(recurse=False), None) is not None
+            entry = self.called[id(module)] = [module, 0, 0, None] if holds else ()
+        if not entry:
+            return
         if torch.is_grad_enabled():
             entry[1] += 1
         else:
@@ -225,7 +226,7 @@ class Held(Check):
             f"{len(left)} parameters ({sum(p.numel() for p in left):,} values) that the optimizer "
             f"holds got no gradient in {steps} steps"
         )
-        for module, on, off, frames in self.called.values():
+        for module, on, off, frames in filter(None, self.called.values()):
             mine = {id(p) for p in module.parameters(recurse=False)} & ids
             if not mine or on or not off or mine <= told:
                 continue

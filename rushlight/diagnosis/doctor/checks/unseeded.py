@@ -13,6 +13,7 @@ from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
 from .. import places
+from ..calls import frame_here, site_of
 from ..places import found
 
 kind(
@@ -69,7 +70,7 @@ class Unseeded(Check):
 
         def default_rng(seed=None, *args):
             if seed is None and not args:
-                site = places.here()
+                site = site_of(frame_here(2))
                 if site is not None:
                     self.generators[site] = self.generators.get(site, 0) + 1
             return make(seed, *args)
@@ -89,7 +90,7 @@ class Unseeded(Check):
         self.undo.append(lambda: setattr(room, name, original))
 
     def seed(self, stream):
-        site = places.here()
+        site = site_of(frame_here(2))
         if site is not None:
             self.seeded.setdefault(stream, site)
 
@@ -138,16 +139,15 @@ class Unseeded(Check):
     def finding(self, stream: str, drawn):
         if drawn is None and stream != "torch":
             return None  # a library drew; whose seed that would be is not known
-        site = next(iter(self.seeded.values()))
-        other = next(iter(self.seeded))
+        other = "torch" if "torch" in self.seeded else next(iter(self.seeded))
+        site = self.seeded[other]
         fixes = []
         if site.statement is not None:
             call = places.call_at(site)
             number = site.source.segment(call.args[0]) if call is not None and call.args else "0"
             text, imports = _seeding(site.source, stream, number)
             edit = site.source.insert_after(site.statement, "\n".join([*imports, text]))
-            if isinstance(site.statement.parent, ast.Module) or not imports:
-                fixes.append(Fix(text, [edit]))
+            fixes.append(Fix(text, [edit]))
         place = places.place(drawn)
         evidence = [
             (
