@@ -65,7 +65,7 @@ class Changed(Check):
         evidence = [
             (
                 f"{type(dataset).__name__}.{name} {tuple(tensor.shape)} was written {count} times "
-                "its first pass; a row that is read again is no longer what it was"
+                "since its first pass; a row that is read again is no longer what it was"
             )
         ]
         return found(
