@@ -43,7 +43,8 @@ def _xray(options) -> int:
         return 2
     program = run.prepared(options.target, options.args, options.module)
     about = run.described(options)
-    xray = Xray(about, options.events)
+    script = None if options.module else os.path.abspath(options.target)
+    xray = Xray(about, script, options.events)
     status = xray.run(lambda: run.ended(program))
     sys.stdout.flush()
     if xray.error is not None:

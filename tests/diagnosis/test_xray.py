@@ -205,11 +205,17 @@ def test_a_script_that_raises_gives_its_page(tmp_path, hurt):
 def test_exit_status_and_output_are_the_scripts(tmp_path):
     done, data = run(tmp_path, "import sys\nprint(sys.argv[1:])\nsys.exit(7)\n", args=("--a", "b"))
     assert (done.returncode, done.stdout) == (7, "['--a', 'b']\n")
-    assert data["status"] == 7 and data["error"] is None and data["files"] == []
+    assert data["status"] == 7 and data["error"] is None
+    assert [f["name"] for f in data["files"]] == ["script.py"] and data["files"][0]["rows"] == {}
     done, data = run(tmp_path, "raise SystemExit('stopped')\n")
     assert done.returncode == 1 and "stopped" in done.stderr
     done, data = run(tmp_path, "x = (\n")
     assert done.returncode == 1 and "SyntaxError" in done.stderr
+    done, data = run(
+        tmp_path, "import numpy\nimport torch\ntorch.from_numpy(numpy.ones(3)[::-1])\n"
+    )
+    assert data["error"]["at"] == [[str(tmp_path / "script.py"), 3]], "no op ran, and yet"
+    assert data["files"][0]["lines"]["3"].startswith("torch.from_numpy")
 
 
 def test_hostile_source_stays_data(tmp_path):
@@ -257,8 +263,8 @@ def test_custom_functions_threads_and_several_files(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     names = [f["name"] for f in data["files"]]
-    assert names == ["part.py", "script.py"] or names == ["script.py", "part.py"]
-    script, part = names.index("script.py"), names.index("part.py")
+    assert names == ["script.py", "part.py"]
+    script, part = 0, 1
     assert line(data, 12, script)["times"] == 4, "the lines of backward stand by themselves"
     assert line(data, 15, script)["walked"] == 4
     assert line(data, 2, part)["times"] == 4 and line(data, 2, part)["backward"] > 0

@@ -17,12 +17,12 @@ from ..frames import is_user_code
 class Xray:
     """One recorded run of one program.
 
-    ``about``: title, command and date, for the page's head. ``limit``: of events; what a program
-    does after that runs unrecorded (``full`` says so).
+    ``about``: title, command and date, for the page's head. ``script``: the file that is shown
+    first. ``limit``: of events; what a program does after that runs unrecorded (``full`` says so).
     """
 
-    def __init__(self, about: dict, limit: int = 100_000):
-        self.about, self.limit = about, limit
+    def __init__(self, about: dict, script: str | None = None, limit: int = 100_000):
+        self.about, self.script, self.limit = about, script, limit
         self.status = 0
         self.error: BaseException | None = None
         self._recorder = _C.Recorder(
@@ -62,7 +62,7 @@ class Xray:
         collects = gc.isenabled()
         gc.disable()
         try:
-            return page_data(Recording(self._recorder), **about)
+            return page_data(Recording(self._recorder), self.script, **about)
         finally:
             if collects:
                 gc.enable()

@@ -21,9 +21,12 @@ _AROUND = 3  # lines of a library's file shown around one that ran
 _DETAIL = ((16, 80, 12, 24), (8, 40, 8, 12), (4, 20, 6, 8), (2, 10, 4, 4), (1, 4, 2, 2))
 
 
-def page_data(recording, **about) -> dict:
-    """The data of an x-ray's page; ``about``: its title, command, error and the like."""
-    report = _Report(recording)
+def page_data(recording, script: str | None = None, **about) -> dict:
+    """The data of an x-ray's page; ``about``: its title, command, error and the like. ``script``
+    and the files that the error came through are shown even if no op ran in them."""
+    error = about.get("error")
+    files = [script, *(file for file, _ in error["at"])] if error else [script]
+    report = _Report(recording, [f for f in files if f is not None and linecache.getlines(f)])
     for detail in _DETAIL:
         data = {**about, **report.data(*detail)}
         if len(json.dumps(data, separators=(",", ":"))) <= _MOST_BYTES:
@@ -32,7 +35,7 @@ def page_data(recording, **about) -> dict:
 
 
 class _Report:
-    def __init__(self, recording):
+    def __init__(self, recording, files: list[str]):
         self.recording = recording
         self.reading = reading = Reading(recording)
         self.visits = Visits(reading)
@@ -42,8 +45,9 @@ class _Report:
         self.rows, self.variants = fold(self.visits.visits, self.tensors, self._module_of)
         add_calls(self.rows, reading.module_calls)
         self.file_numbers: dict[str, int] = {}
-        for file in sorted({row[0] for row in self.rows}, key=lambda f: not is_user_path(f)):
-            self.file_numbers[file] = len(self.file_numbers)
+        ran = sorted({row[0] for row in self.rows}, key=lambda f: (not is_user_path(f), f))
+        for file in [*files, *ran]:
+            self.file_numbers.setdefault(file, len(self.file_numbers))
 
     def _module_of(self, call: int):
         return self.reading.events[call].module if call >= 0 else None
