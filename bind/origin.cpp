@@ -57,7 +57,7 @@ bool runs_python(const RunningFrame* f) { return f->owner != kOwnedByC; }
 struct Seen {
   PyCodeObject* code = nullptr;
   uint32_t number = 0;                    // its place in `codes`, from 1
-  bool ours = false;                      // a file of the package
+  bool ours = false;                      // a file of the package, or no file's at all
 };
 std::vector<PyCodeObject*> codes;
 std::unordered_map<PyCodeObject*, Seen> seen;
@@ -80,12 +80,16 @@ bool in_package(PyCodeObject* code) {
   return name && std::strncmp(name, folder.c_str(), folder.size()) == 0;
 }
 
+// CPython 3.12 and later put a frame around a class's __init__ whose code is a constant of theirs:
+// it knows no line, and asking it for one writes to read-only memory.
+bool has_lines(PyCodeObject* code) { return PyBytes_GET_SIZE(code->co_linetable) > 1; }
+
 [[gnu::noinline]] const Seen& enter(PyCodeObject* code, Seen& place) {
   Seen& s = seen[code];
   if (!s.code && codes.size() < kMostCodes) {
     Py_INCREF(code);
     codes.push_back(code);
-    s = {code, uint32_t(codes.size()), in_package(code)};
+    s = {code, uint32_t(codes.size()), in_package(code) || !has_lines(code)};
   }
   return place = s;
 }

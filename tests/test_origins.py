@@ -104,3 +104,20 @@ def test_a_module_knows_where_it_was_built():
     assert texts == ["nn.Linear(width, 2)", "Block(3)", "build()"]
     assert [line_of(place)[0] for place in _C._built(model[0])[1:3]] == ["Block(3)", "build()"]
     assert line_of(_C._built(model[1])[0])[0] == "nn.ReLU()" and len(_C._built(model[1])) == 4
+
+
+def test_what_a_class_makes_comes_from_the_line_that_calls_it():
+    # Called often enough for CPython to take its shortest way into __init__.
+    layers = []
+    for _ in range(200):
+        layers.append(nn.Linear(2, 2))
+    made = [_C._built(layer)[0] for layer in (layers[0], layers[-1])]
+    assert [line_of(place)[0] for place in made] == ["nn.Linear(2, 2)"] * 2
+    recorder = _C.Recorder()
+    recorder.start()
+    for _ in range(200):
+        torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)
+        nn.Linear(2, 2)
+    recorder.stop()
+    places = {_C._place(event[8])[0] for event in recorder.events()}
+    assert places == {__file__}
