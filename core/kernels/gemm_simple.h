@@ -7,6 +7,7 @@
 
 #include "base/dtype.h"
 #include "base/parallel.h"
+#include "kernels/cast.h"
 #include "kernels/gemm.h"
 #include "kernels/scratch.h"
 
@@ -66,31 +67,24 @@ const float* floats_of(float* to, const void* from, int64_t m, int64_t n, int64_
   to_row = by_column ? 1 : n;
   to_col = by_column ? m : 1;
   const H* h = static_cast<const H*>(from);
+  const Cast widen = cast(DTypeOf<H>::value, DType::Float);
   parallel_for(0, lines, 1 + 16384 / (width + 1), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const H* line = h + i * line_step;
-      float* f = to + i * width;
-      if (step == 1) {
-        for (int64_t j = 0; j < width; ++j) f[j] = to_float(line[j]);
-      } else {
-        for (int64_t j = 0; j < width; ++j) f[j] = to_float(line[j * step]);
-      }
+      widen(reinterpret_cast<char*>(to + i * width), sizeof(float),
+            reinterpret_cast<const char*>(h + i * line_step), step * int64_t(sizeof(H)), width);
     }
   });
   return to;
 }
 
-inline void round_to(Half& to, float f) { to = to_half(f); }
-inline void round_to(BFloat16& to, float f) { to = to_bfloat16(f); }
-
 template <class H>
 void store_halves(const MatrixProduct& p, const float* from, int64_t row, int64_t col) {
   H* c = static_cast<H*>(p.c);
+  const Cast narrow = cast(DType::Float, DTypeOf<H>::value);
   parallel_for(0, p.m, 1 + 16384 / (p.n + 1), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      for (int64_t j = 0; j < p.n; ++j) {
-        round_to(c[i * p.c_row + j * p.c_col], from[i * row + j * col]);
-      }
+      narrow(reinterpret_cast<char*>(c + i * p.c_row), p.c_col * int64_t(sizeof(H)),
+             reinterpret_cast<const char*>(from + i * row), col * int64_t(sizeof(float)), p.n);
     }
   });
 }
