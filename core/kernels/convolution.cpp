@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "base/level.h"
 #include "base/parallel.h"
+#include "kernels/convolution_bfloat16.h"
 #include "kernels/half_copies.h"
 #include "kernels/levels/convolution_level.h"
 #include "kernels/levels/gemm_level.h"
@@ -198,11 +200,10 @@ Convolution turned_back(const Convolution& c) {
   return back;
 }
 
-template <class T>
-void backward_input_unstrided(const Convolution& c, T* grad_input, const T* grad_output,
-                              const T* weight) {
+// The weight of that convolution: (groups, group_in, group_out), its taps in reverse.
+template <class T> T* turned_weight(const Convolution& c, Scratch use, const T* weight) {
   const int64_t taps = c.taps(), gi = c.group_in(), go = c.group_out();
-  T* turned = buffer<T>(Scratch::Planes, c.groups * gi * go * taps);
+  T* turned = buffer<T>(use, c.groups * gi * go * taps);
   for (int64_t g = 0; g < c.groups; ++g) {
     for (int64_t i = 0; i < gi; ++i) {
       for (int64_t o = 0; o < go; ++o) {
@@ -212,8 +213,15 @@ void backward_input_unstrided(const Convolution& c, T* grad_input, const T* grad
       }
     }
   }
+  return turned;
+}
+
+template <class T>
+void backward_input_unstrided(const Convolution& c, T* grad_input, const T* grad_output,
+                              const T* weight) {
+  const T* turned = turned_weight(c, Scratch::Planes, weight);
   const Convolution back = turned_back(c);
-  if (gi == 1 && go == 1 && c.groups > 1) {
+  if (c.group_in() == 1 && c.group_out() == 1 && c.groups > 1) {
     return depthwise_forward<T>(back, grad_input, grad_output, turned, nullptr, false);
   }
   forward<T>(back, grad_input, grad_output, turned, nullptr, false);
@@ -386,6 +394,11 @@ void run_backward_weight(const Convolution& c, T* grad_weight, const T* grad_out
   }
 }
 
+// Whether bfloat16 goes by the CPU's own products.
+bool takes_pairs(const Convolution& c) {
+  return cpu_has_bf16() && !depthwise(c) && output_count(c) > 0 && c.group_in() > 0;
+}
+
 }  // namespace
 
 void conv_forward(DType dtype, const Convolution& c, void* output, const void* input,
@@ -396,6 +409,11 @@ void conv_forward(DType dtype, const Convolution& c, void* output, const void* i
   } else if (dtype == DType::Double) {
     run_forward(c, static_cast<double*>(output), static_cast<const double*>(input),
                 static_cast<const double*>(weight), static_cast<const double*>(bias), relu);
+  } else if (dtype == DType::BFloat16 && takes_pairs(c)) {
+    conv_forward_bfloat16(flattened(c), static_cast<BFloat16*>(output),
+                          static_cast<const BFloat16*>(input),
+                          static_cast<const BFloat16*>(weight),
+                          static_cast<const BFloat16*>(bias), relu);
   } else {
     FloatCopy x(dtype, input, input_count(c)), w(dtype, weight, weight_count(c));
     FloatCopy b(dtype, bias, bias ? c.out_channels : 0), y(output_count(c));
@@ -413,6 +431,12 @@ void conv_backward_input(DType dtype, const Convolution& c, void* grad_input,
     run_backward_input(c, static_cast<double*>(grad_input),
                        static_cast<const double*>(grad_output),
                        static_cast<const double*>(weight));
+  } else if (dtype == DType::BFloat16 && takes_pairs(c) && unstrided(c) &&
+             c.group_in() >= kFewChannels) {
+    conv_forward_bfloat16(flattened(turned_back(c)), static_cast<BFloat16*>(grad_input),
+                          static_cast<const BFloat16*>(grad_output),
+                          turned_weight(c, Scratch::Image, static_cast<const BFloat16*>(weight)),
+                          nullptr, false);
   } else {
     FloatCopy g(dtype, grad_output, output_count(c)), w(dtype, weight, weight_count(c));
     FloatCopy x(input_count(c));

@@ -78,6 +78,25 @@ def test_bfloat16_products_without_bfloat16_instructions():
         subprocess.run([sys.executable, "-P", "-c", code], env=environment, check=True)
 
 
+@pytest.mark.parametrize("stride, padding, dilation, groups, channels", [
+    (1, 1, 1, 1, (3, 5)), (2, 0, 1, 1, (17, 12)), (1, 1, 2, 2, (26, 30)), (1, 0, 1, 1, (150, 14))])
+def test_bfloat16_convolutions(stride, padding, dilation, groups, channels):
+    torch.manual_seed(0)
+    x = torch.randn(3, channels[0], 11, 9).bfloat16().requires_grad_()
+    w = torch.randn(channels[1], channels[0] // groups, 3, 2).bfloat16().requires_grad_()
+    b = torch.randn(channels[1]).bfloat16()
+    settings = (stride, padding, dilation, groups)
+    y = torch.nn.functional.conv2d(x, w, b, *settings)
+    xd, wd = x.detach().double().requires_grad_(), w.detach().double().requires_grad_()
+    exact = torch.nn.functional.conv2d(xd, wd, b.double(), *settings)
+    close(y.detach(), exact.detach(), w[0].numel())
+    grad = torch.randn(y.shape).bfloat16()
+    y.backward(grad)
+    exact.backward(grad.double())
+    close(x.grad, xd.grad, w[:, 0].numel())
+    close(w.grad, wd.grad, y[:, 0].numel())
+
+
 def by_cells(x, h, c, w_ih, w_hh, b_ih, b_hh):
     outputs = []
     for row in x:

@@ -197,6 +197,15 @@ void pack(uint32_t* to, const BFloat16* from, int64_t step, int64_t along, int64
   }
 }
 
+void pack_pairs(uint32_t* to, const BFloat16* low, const BFloat16* high, int64_t n) {
+  for (int64_t i = 0; i < n; i += 16) {
+    const __mmask16 mask = __mmask16(tiles::first<float>(int(n - i < 16 ? n - i : 16)).bits);
+    __m512i v = low_halves(_mm256_maskz_loadu_epi16(mask, low + i));
+    if (high) v |= high_halves(_mm256_maskz_loadu_epi16(mask, high + i));
+    _mm512_mask_storeu_epi32(to + i, mask, v);
+  }
+}
+
 // Four rows of B are added to the sums at a time.
 void row(float* to, const BFloat16* a, int64_t a_col, const BFloat16* b, int64_t b_row, int64_t n,
          int64_t k) {
@@ -251,7 +260,8 @@ void dots(float* to, const BFloat16* a, const BFloat16* b, int64_t b_col, int64_
 
 }  // namespace
 
-extern const PairLevel gemm_bf16 = {packed, pack<kPairRows>, pack<kPairCols>, row, dots, finish};
+extern const PairLevel gemm_bf16 = {packed,     pack<kPairRows>, pack<kPairCols>,
+                                    pack_pairs, row,             dots,            finish};
 
 }  // namespace rl::kernels::level2
 

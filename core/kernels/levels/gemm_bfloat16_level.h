@@ -35,6 +35,8 @@ struct PairLevel {
                  int64_t k);
   void (*pack_b)(uint32_t* to, const BFloat16* from, int64_t step, int64_t along, int64_t columns,
                  int64_t k);
+  // Pairs of n elements of two dense rows; the second may be null (zeros).
+  void (*pack_pairs)(uint32_t* to, const BFloat16* low, const BFloat16* high, int64_t n);
   // One row times B with dense rows, b_row apart, to n floats.
   void (*row)(float* to, const BFloat16* a, int64_t a_col, const BFloat16* b, int64_t b_row,
               int64_t n, int64_t k);
