@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import rushlight as torch
@@ -56,8 +57,9 @@ def _from_lists(args):
     return equation, operands
 
 
+@functools.lru_cache(maxsize=512)
 def _read_term(term, number):
-    """The labels of one operand; None stands for the ellipsis."""
+    """The labels of one operand, a tuple; None stands for the ellipsis."""
     labels, i = [], 0
     while i < len(term):
         c = term[i]
@@ -79,7 +81,7 @@ def _read_term(term, number):
             )
         labels.append(c)
         i += 1
-    return labels
+    return tuple(labels)
 
 
 def _contract(equation, operands):

@@ -1,7 +1,9 @@
 // Products of matrices and vectors: mm, bmm, matmul, their sums with a tensor, and linear.
 #include "kernels/gemm.h"
+#include "kernels/pointwise_table.h"
 #include "ops/ops.h"
 #include "ops/out_rule.h"
+#include "ops/pointwise.h"
 #include "ops/promotion.h"
 #include "tensor/iterator.h"
 
@@ -599,6 +601,13 @@ const auto addr = define<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)>(
     const Tensor a = empty(vec1.sizes(), result.dtype()), b = empty(vec2.sizes(), result.dtype());
     copy_data(a, vec1);
     copy_data(b, vec2);
+    if (beta.equal(1) && is_floating(result.dtype()) && !is_half(result.dtype()) &&
+        self.dtype() == result.dtype()) {
+      const Tensor column = alias(a, {a->sizes[0], 1}, {1, 1}, 0);
+      const Tensor base = spread_to(self, result.sizes());
+      return run_kernel(kernels::addcmul, result, result.dtype(), {Arg(base), Arg(column), Arg(b)},
+                        {alpha});
+    }
     on_top_of(result, self, beta, [&](const Scalar& keep) {
       multiply(result, alias(a, {a->sizes[0], 1}, {1, 1}, 0), alias(b, {1, b->sizes[0]}, {1, 1}, 0),
                alpha, keep);
