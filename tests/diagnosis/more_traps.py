@@ -393,6 +393,36 @@ for _ in range(2):
     for x, y in DataLoader(View(data), batch_size=8): pass
 """,
     ),
+    "idle_workers": (
+        "workers-cost-more",
+        """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+data = TensorDataset(torch.randn(64, 5), torch.randn(64, 1))
+net = nn.Linear(5, 1); opt = torch.optim.SGD(net.parameters(), 0.01)
+loader = DataLoader(data, batch_size=16, num_workers=2) #!
+for _ in range(25):
+    for x, y in loader:
+        opt.zero_grad(); nn.functional.mse_loss(net(x), y).backward(); opt.step()
+""",
+    ),
+    "slow_samples": (
+        "loader-slower-than-model",
+        """
+import math, torch
+from torch.utils.data import Dataset, DataLoader
+class Slow(Dataset):
+    def __len__(self): return 24
+    def __getitem__(self, i):
+        total = sum(math.sqrt(k) for k in range(60000)) #!
+        return torch.tensor([total * 1e-9])
+net = torch.nn.Linear(1, 1); opt = torch.optim.SGD(net.parameters(), 0.01)
+for x in DataLoader(Slow(), batch_size=8):
+    opt.zero_grad(); net(x).square().mean().backward(); opt.step()
+""",
+    ),
     "scaler_no_update": (
         "scaler-not-updated",
         """

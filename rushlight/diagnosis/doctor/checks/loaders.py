@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from typing import ClassVar
 
+from ... import changes, trial
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
 from ...source import Source
@@ -28,9 +29,22 @@ for cheap samples workers make it slower.
 """,
 )
 
+kind(
+    "workers-cost-more",
+    "Loader workers take longer than the work they were meant to take off",
+    """
+Each pass over a DataLoader with workers starts processes, and each batch travels between them. For
+samples that are cheap to make, an index into a tensor, say, that costs more than making them where
+they are used. The check measures one sample in the training process and compares: with
+num_workers=0 the pass would have taken less. Workers pay from about a millisecond per sample.
+""",
+)
+
 LOADING = ("__getitem__", "__getitems__", "collate_fn")
 LEAST_SECONDS = 0.1
 LEAST_WAIT = 0.005
+LEAST_PASSES = 5
+LEAST_LOST = 0.4  # seconds spent on workers that save nothing
 
 
 class Sampler(threading.Thread):
@@ -57,27 +71,48 @@ class Sampler(threading.Thread):
             del frame
 
 
+def _seconds_of_a_sample(dataset) -> float | None:
+    """Seconds that one sample takes here, over up to 64 of them; None where that fails."""
+    try:
+        with trial.undisturbed(1.0):
+            count = min(64, len(dataset))
+            began = time.perf_counter()
+            for i in range(count):
+                dataset[i]
+            return (time.perf_counter() - began) / count
+    except BaseException:
+        return None
+
+
 @check
 class Waiting(Check):
-    kinds = ("loader-slower-than-model",)
+    kinds = ("loader-slower-than-model", "workers-cost-more")
     needs: ClassVar = {
         "*": ("loader", 1, "no DataLoader was used"),
+        "workers-cost-more": ("workers", 1, "no loader workers ran"),
     }
 
     def start(self, doctor):
         self.loaders, self.at, self.sampler = {}, {}, None
+        self.made, self.watch = {}, doctor.watch
         watch = doctor.watch
+        watch.on("loader_made", self.loader_made)
         watch.on("loader", self.loader)
         watch.on("waited", self.waited)
         watch.on("asked", self.asked)
 
+    def loader_made(self, loader):
+        self.made[id(loader)] = (loader, places.here())
+
     def loader(self, loader):
-        if loader.num_workers == 0 and not hasattr(loader.dataset, "tensors"):
+        if loader.num_workers:
+            self.watch.tell("workers", loader)
+        if loader.num_workers or not hasattr(loader.dataset, "tensors"):
             site = places.here()
             entry = self.loaders.setdefault(site, {"loader": loader, "site": site, "epochs": []})
             self.at[id(loader)] = site
             entry["epochs"].append([0, 0.0, 0.0])
-            if self.sampler is None:
+            if self.sampler is None and not loader.num_workers:
                 self.sampler = Sampler(threading.get_ident())
                 self.sampler.start()
 
@@ -86,9 +121,10 @@ class Waiting(Check):
             self.sampler.loading = True
 
     def waited(self, loader, seconds, computed):
-        if self.sampler is None or id(loader) not in self.at:
+        if id(loader) not in self.at:
             return
-        self.sampler.loading = False
+        if self.sampler is not None:
+            self.sampler.loading = False
         epoch = self.loaders[self.at[id(loader)]]["epochs"][-1]
         epoch[0] += 1
         epoch[1] += seconds
@@ -102,6 +138,10 @@ class Waiting(Check):
         out = []
         for entry in self.loaders.values():
             count, waited, computed = entry["epochs"][-1]
+            idle = self.idle_workers(entry, doctor.seconds)
+            if idle is not None:
+                out.append(idle)
+                continue
             if count == 0 or waited < LEAST_SECONDS or waited / count < LEAST_WAIT:
                 continue
             if waited > 2 * computed and computed > 0:
@@ -119,16 +159,18 @@ class Waiting(Check):
                 f"last of {samples} passes: {waited / count * 1e3:.1f} ms waiting per batch, "
                 f"{computed / count * 1e3:.1f} ms computing ({share:.0%} waiting)"
             ),
-            f"one sample takes {each * 1e3:.2f} ms, in the training process (num_workers=0)",
+            f"one sample takes {each * 1e3:.2f} ms (num_workers={loader.num_workers})",
         ]
         at, fixes = entry["site"], []
-        if self.sampler.lines:
+        if self.sampler is not None and self.sampler.lines and not loader.num_workers:
             (file, line), hits = self.sampler.lines.most_common(1)[0]
             at = (file, line)
             if self.sampler.total:
                 evidence.append(f"{hits} of {self.sampler.total} looks found it at this line")
             if samples > 1:
                 fixes += self.cached(file, line)
+        if not loader.num_workers and each >= 1e-3:
+            fixes += self.workers(loader, "2", "if they pay: this was tried by running it")
         return found(
             "loader-slower-than-model",
             "time",
@@ -138,6 +180,38 @@ class Waiting(Check):
             [(entry["site"], "the loop that waits")] if at is not entry["site"] else [],
             fixes,
         )
+
+    def workers(self, loader, number: str, why: str) -> list[Fix]:
+        """The loader's call with another number of workers."""
+        _, site = self.made.get(id(loader), (None, None))
+        call = places.call_at(site) if site is not None else None
+        if call is None:
+            return []
+        text = changes.with_keyword(site.source, call, "num_workers", number)
+        return [Fix(f"num_workers={number}: {why}", [site.source.replace((call, text))])]
+
+    def idle_workers(self, entry, seconds):
+        """A finding where the samples, made in this process, would have taken less."""
+        loader, epochs = entry["loader"], entry["epochs"]
+        if not loader.num_workers or len(epochs) < LEAST_PASSES:
+            return None
+        count, waited, computed = (sum(column) for column in zip(*epochs, strict=True))
+        _, site = self.made.get(id(loader), (None, None))
+        if site is None or waited < max(LEAST_LOST, 0.2 * seconds, computed):
+            return None
+        each = _seconds_of_a_sample(loader.dataset)
+        samples = count * (loader.batch_size or 1)
+        if each is None or 3 * each * samples > waited:
+            return None
+        evidence = [
+            (
+                f"{len(epochs)} passes waited {waited:.2f} s for {loader.num_workers} workers; "
+                f"their {samples:,} samples take {each * samples:.3f} s here, as measured"
+            )
+        ]
+        fixes = self.workers(loader, "0", "made where they are used")
+        title = "workers cost more than they save"
+        return found("workers-cost-more", "time", site, title, evidence, [], fixes)
 
     def cached(self, file, line):
         """``return EXPRESSION`` of __getitem__ kept per index; where samples do not change."""
