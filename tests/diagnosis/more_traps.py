@@ -393,6 +393,39 @@ for _ in range(2):
     for x, y in DataLoader(View(data), batch_size=8): pass
 """,
     ),
+    "nll_of_scores": (
+        "nll-without-log",
+        """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__(); self.fc = nn.Linear(4, 3)
+    def forward(self, x): return self.fc(x)
+net = Net(); opt = torch.optim.SGD(net.parameters(), 0.01)
+criterion = nn.NLLLoss() #!
+for _ in range(5):
+    opt.zero_grad()
+    criterion(net(torch.randn(8, 4)), torch.randint(0, 3, (8,))).backward()
+    opt.step()
+""",
+    ),
+    "nan_in_batch": (
+        "nan-in-data",
+        """
+import torch
+from torch import nn
+torch.manual_seed(0)
+x = torch.randn(32, 4)
+x[3, 1] = float("nan") #!
+net = nn.Linear(4, 3); opt = torch.optim.SGD(net.parameters(), 0.01)
+for _ in range(4):
+    opt.zero_grad()
+    nn.functional.cross_entropy(net(x), torch.randint(0, 3, (32,))).backward()
+    opt.step()
+""",
+    ),
     "idle_workers": (
         "workers-cost-more",
         """

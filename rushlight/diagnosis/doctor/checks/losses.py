@@ -236,3 +236,68 @@ def _column_against_row(a, b) -> int | None:
         if x.dim() == 2 and y.dim() == 1 and x.shape[1] == 1 and x.shape[0] == y.shape[0] > 1:
             return number
     return None
+
+
+kind(
+    "nll-without-log",
+    "nll_loss got raw scores, not log-probabilities",
+    """
+nll_loss picks the value of the right class and negates it: of log-probabilities that is the
+likelihood, of raw scores it is a number without meaning that falls without end, because nothing
+keeps the scores small. Use cross_entropy, which applies log_softmax itself, or let the model end in
+log_softmax.
+""",
+)
+
+
+@check
+class Scores(Check):
+    kinds = ("nll-without-log",)
+    needs: ClassVar = {"*": ("op nll_loss nll_loss_nd", 1, "no nll_loss was seen")}
+
+    def start(self, doctor):
+        self.seen = {}
+        doctor.watch.on("op", self.op, ("nll_loss", "nll_loss_nd"))
+
+    def op(self, op):
+        scores = op.args[0] if op.args else None
+        if scores is None or scores.dim() < 2 or not scores.requires_grad:
+            return
+        if op.source is not None and op.source.root.name in SOFTMAX:
+            return  # probabilities: told by the other check
+        entry = self.seen.setdefault(op.site, [op.module, 0, 0, 0.0, 0.0])
+        entry[1] += 1
+        if entry[1] > 4 and entry[1] % 16:
+            return
+        values = scores.detach().float()
+        sums = values.exp().sum(1)
+        if float(values.max()) > 1e-3 and float((sums - 1).abs().max()) > 1e-2:
+            entry[2] += 1
+            entry[3], entry[4] = float(sums.min()), float(sums.max())
+
+    def findings(self, doctor):
+        return [
+            self.finding(site, *one) for site, one in self.seen.items() if one[2] and one[1] >= 2
+        ]
+
+    def finding(self, site, module, count, wrong, low, high):
+        evidence = [
+            (
+                f"exp of a row of its input sums to {low:.3g} ... {high:.3g}, of log-probabilities to "
+                f"1 ({wrong} of the calls looked at, {count} in all)"
+            )
+        ]
+        at, fixes = site, []
+        built = places.built(module) if module is not None else None
+        source, call = built if built is not None else (site.source, places.call_at(site))
+        if built is not None:
+            at = (source.file, call.lineno)
+        if call is not None:
+            name = source.segment(call.func)
+            for old, new in (("NLLLoss", "CrossEntropyLoss"), ("nll_loss", "cross_entropy")):
+                if name.endswith(old):
+                    text = name.removesuffix(old) + new
+                    fixes.append(Fix(f"{text} instead", [source.replace((call.func, text))]))
+        title = "nll_loss wants log-probabilities and got raw scores"
+        related = [(site, "the loss that got them")] if at is not site else []
+        return found("nll-without-log", "wrong result", at, title, evidence, related, fixes)

@@ -6,6 +6,8 @@ import ast
 import math
 from typing import ClassVar
 
+from rushlight import _C
+
 from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places
@@ -34,6 +36,17 @@ Make the hidden operand harmless before the op (a second where inside it), or ad
 """,
 )
 
+kind(
+    "nan-in-data",
+    "The data that the model gets holds NaN or infinity",
+    """
+One NaN in a batch makes the loss NaN, and one step with it makes all weights NaN. Missing values in
+files are read as NaN, and a division by a spread of 0 while normalizing makes some. Look for them
+where the data comes in: torch.isfinite(x).all(), and fill or drop them there (nan_to_num,
+dropping rows).
+""",
+)
+
 RISKY = frozenset(
     "softmax log_softmax sqrt rsqrt log log2 log10 log1p div pow std var std_mean var_mean mean "
     "exp norm acos asin sub add mul matmul logsumexp cross_entropy_loss nll_loss rsub log_".split()
@@ -46,7 +59,7 @@ WALKED = 3000
 
 @check
 class Nan(Check):
-    kinds = ("nan-made", "nan-gradient")
+    kinds = ("nan-made", "nan-gradient", "nan-in-data")
     needs: ClassVar = {
         "nan-gradient": ("backward", 1, "no backward ran"),
     }
@@ -54,6 +67,7 @@ class Nan(Check):
     def start(self, doctor):
         self.first, self.tolerated, self.counts = {}, set(), {}
         self.gradient, self.backwards = None, 0
+        self.data, self.passes = None, doctor.passes
         doctor.watch.on("op", self.op, RISKY | TOLERATING | {"where"})
         doctor.watch.on("backward", self.backward)
 
@@ -84,7 +98,11 @@ class Nan(Check):
         self.backwards += 1
         if self.gradient or (self.backwards > 10 and self.backwards % 10):
             return
-        if tensor.grad_fn is None or _has_nan(tensor):
+        if tensor.grad_fn is None:
+            return
+        if _has_nan(tensor):
+            if self.data is None and not self.first:
+                self.data = self.bad_input() or ()
             return
         seen, stack = set(), [tensor.grad_fn]
         while stack and len(seen) < WALKED:
@@ -95,6 +113,16 @@ class Nan(Check):
             if node.name().startswith(HOOKED):
                 node.register_hook(self.looker(node.name(), _weak_origin(node)))
             stack += [n for n, _ in node.next_functions if n is not None]
+
+    def bad_input(self):
+        """(what a model got, its bad values, the line it comes from), or None."""
+        for number, a in enumerate(self.passes.arguments):
+            if hasattr(a, "grad_fn") and a.is_floating_point() and a.device.type == "cpu":
+                bad = int((~a.detach().isfinite()).sum())
+                if bad and a.grad_fn is None:
+                    writer = _C._last_writer(a) if a._version else None
+                    return number, bad, a.numel(), writer or _C._origin(a)
+        return None
 
     def looker(self, name, origin):
         def look(inputs, outputs):
@@ -107,6 +135,17 @@ class Nan(Check):
 
     def findings(self, doctor):
         out = [self.forward(*one) for one in self.first.values() if one[1] not in self.tolerated]
+        if self.data and not out and self.data[3] is not None:
+            number, bad, count, origin = self.data
+            evidence = [
+                (
+                    f"{bad:,} of {count:,} values of the model's input {number} were NaN or infinite "
+                    f"at backward call {self.backwards}, when the loss was NaN"
+                )
+            ]
+            title = "the data that the model gets holds NaN"
+            at = (origin[0], origin[2])
+            out.append(found("nan-in-data", "wrong result", at, title, evidence))
         if self.gradient is not None:
             out.append(self.in_backward(*self.gradient))
         return out
@@ -237,8 +276,6 @@ def _contains(outer, node) -> bool:
 
 
 def _weak_origin(node):
-    from rushlight import _C
-
     return _C._origin(node)
 
 
