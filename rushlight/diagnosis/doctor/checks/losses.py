@@ -283,7 +283,7 @@ class Scores(Check):
     def finding(self, site, module, count, wrong, low, high):
         evidence = [
             (
-                f"exp of a row of its input sums to {low:.3g} ... {high:.3g}, of log-probabilities to "
+                f"exp of a row of its input sums to {low:.3g} ... {high:.3g}, log-probabilities to "
                 f"1 ({wrong} of the calls looked at, {count} in all)"
             )
         ]

@@ -139,7 +139,7 @@ class Nan(Check):
             number, bad, count, origin = self.data
             evidence = [
                 (
-                    f"{bad:,} of {count:,} values of the model's input {number} were NaN or infinite "
+                    f"{bad:,} of {count:,} values of the model's input {number} were not finite "
                     f"at backward call {self.backwards}, when the loss was NaN"
                 )
             ]
