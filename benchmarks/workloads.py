@@ -166,6 +166,62 @@ for _n in (256, 1024, 2048):
     kernel(f"matmul {_n}", product(_n))
 
 
+def of_two(left, right, f=lambda torch, a, b: a @ b, dtype="float32"):
+    """f of two tensors of these shapes."""
+    def build(torch):
+        a, b = (values(torch, *shape, seed=k).to(getattr(torch, dtype))
+                for k, shape in enumerate((left, right)))
+        return lambda: f(torch, a, b)
+    return build
+
+
+kernel("matmul 2048, bfloat16", of_two((2048, 2048), (2048, 2048), dtype="bfloat16"))
+kernel("matmul of a transposed matrix, 1024",
+       of_two((1024, 1024), (1024, 1024), lambda torch, a, b: a.t() @ b))
+kernel("64 products of 64 x 64", of_two((64, 64, 64), (64, 64, 64)))
+kernel("vector by matrix, 1024", of_two((1, 1024), (1024, 1024)))
+kernel("linear, 32 x 2048 to 2048",
+       of_two((32, 2048), (2048, 2048), lambda torch, a, b: torch.nn.functional.linear(a, b)))
+
+
+def convolution(x, w, dtype="float32", **settings):
+    return of_two(x, w, lambda torch, a, b: torch.nn.functional.conv2d(a, b, **settings), dtype)
+
+
+kernel("convolution 3x3", convolution((8, 64, 56, 56), (64, 64, 3, 3), padding=1))
+kernel("convolution 3x3, bfloat16",
+       convolution((8, 64, 56, 56), (64, 64, 3, 3), "bfloat16", padding=1))
+kernel("convolution 1x1", convolution((8, 256, 28, 28), (64, 256, 1, 1)))
+kernel("convolution 7x7, stride 2",
+       convolution((2, 3, 224, 224), (64, 3, 7, 7), stride=2, padding=3))
+kernel("depthwise convolution", convolution((8, 96, 56, 56), (96, 1, 3, 3), padding=1, groups=96))
+
+
+@workload("training/causal attention, 32 heads of 512 x 64")
+def _attention(torch):
+    q, k, v = (values(torch, 4, 8, 512, 64, seed=s).requires_grad_() for s in range(3))
+
+    def step():
+        q.grad = k.grad = v.grad = None
+        y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        y.sum().backward()
+        return q.grad
+    return step
+
+
+@workload("training/LSTM, 50 steps, batch 32")
+def _lstm(torch):
+    model = weights(torch, torch.nn.LSTM(64, 128, batch_first=True))
+    x = values(torch, 32, 50, 64)
+
+    def step():
+        model.zero_grad()
+        loss = model(x)[0].square().mean()
+        loss.backward()
+        return loss
+    return step
+
+
 def elementwise(f):
     def build(torch):
         x, y = values(torch, 1 << 22), values(torch, 1 << 22, seed=1)
