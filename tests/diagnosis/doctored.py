@@ -132,6 +132,7 @@ if __name__ == "__main__":
     from rushlight.diagnosis import kinds
 
     kinds()
+    os.environ["RUSHLIGHT_DOCTOR_DEBUG"] = "1"  # a check that fails leaves no report
     given = json.load(sys.stdin)
     work = (
         (lambda p: _with_fixes(p, "--first" in sys.argv))

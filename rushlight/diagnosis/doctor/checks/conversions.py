@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import time
+import weakref
 
 from rushlight import _C
 
@@ -144,7 +145,8 @@ class Copies(Check):
     kinds = ("dtype-round-trip", "copy-of-temporary")
 
     def start(self, doctor):
-        self.trips, self.clones, self.dtypes = {}, {}, {}
+        self.trips, self.clones = {}, {}
+        self.before = {}  # by address of a result: what it was converted from, and where
         doctor.watch.on("op", self.op, [*FLOATS, "clone"])
 
     def op(self, op):
@@ -174,15 +176,15 @@ class Copies(Check):
         given, result = op.args[0], op.result
         if given.dtype == result.dtype:
             return
-        made = op.calls.made(given)
-        before = (
-            made.passed[0] if made is not None and made.name in FLOATS and made.passed else None
-        )
-        if before is not None and before == ("dtype", result.dtype) and self.is_lossless(op, given):
-            entry = self.trips.setdefault(op.site, [made.site, 0, 0, str(given.dtype)])
+        known = self.before.get(id(given))
+        back = known is not None and known[0]() is given and known[1] == result.dtype
+        if back and self.is_lossless(op, given):
+            entry = self.trips.setdefault(op.site, [known[2], 0, 0, str(given.dtype)])
             entry[1] += 1
             entry[2] += result.nbytes + given.nbytes
-        op.facts = (("dtype", given.dtype),)
+        if len(self.before) > 200:
+            self.before.clear()
+        self.before[id(result)] = (weakref.ref(result), given.dtype, op.site)
 
     def is_lossless(self, op, given) -> bool:
         return given.itemsize >= op.result.itemsize and given.is_floating_point()
