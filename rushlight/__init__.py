@@ -157,13 +157,15 @@ nan = inf - inf
 newaxis = None
 has_lapack = has_spectral = True
 has_mkl = has_openmp = False
+legacy_contiguous_format = contiguous_format
 
 # Modules that are imported when first asked for.
 _LAZY_MODULES = frozenset(
-    "_C __config__ accelerator amp autograd backends bench compiler cpu cuda distributed "
-    "distributions fft func functional futures fx hub jit linalg masked memory mps multiprocessing "
-    "nn optim overrides profiler random serialization signal special storage testing types utils "
-    "version xpu".split()
+    "_C __config__ _custom_ops _dynamo _inductor _jit_internal _lowrank accelerator amp ao "
+    "autograd backends bench compiler cpu cuda distributed distributions export fft func "
+    "functional futures fx hub jit library linalg masked memory mps mtia multiprocessing nn onnx "
+    "optim overrides profiler quantization random serialization signal sparse special storage "
+    "testing torch_version types utils version xpu".split()
 )
 # Names that come from such a module.
 _HOME = {
@@ -190,7 +192,34 @@ _HOME = {
     "to_dlpack": "utils.dlpack",
     "unravel_index": "_differences",
     "why_no_grad": "diagnosis.answers",
+    "ops": "_ops",
+    "get_device_module": "_streams",
+    "_scaled_mm": "nn.functional.grouped",
+    "_grouped_mm": "nn.functional.grouped",
 }
+_HOME |= dict.fromkeys("AcceleratorError Event OutOfMemoryError Stream".split(), "_streams")
+_HOME |= dict.fromkeys(
+    "DispatchKey PyTorchFileReader PyTorchFileWriter FatalError ScriptModule ScriptFunction Tag".split(),
+    "_core_names",
+)
+_HOME |= dict.fromkeys(
+    "hsmm hspmm smm spmm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor "
+    "sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sspaddmm".split(),
+    "sparse",
+)
+_HOME |= dict.fromkeys(
+    "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu sparse_bsc "
+    "sparse_bsr sparse_csc sparse_csr uint16 uint32 uint64".split(),
+    "_mentioned",
+)
+_HOME |= dict.fromkeys("pca_lowrank svd_lowrank".split(), "_lowrank")
+_HOME |= dict.fromkeys(
+    "_assert _assert_async _check _check_index _check_is_size "
+    "_check_not_implemented _check_tensor_all _check_tensor_all_with _check_type _check_value "
+    "_check_with _shape_as_tensor cond sym_constrain_range sym_constrain_range_for_size "
+    "sym_fresh_size while_loop".split(),
+    "_checks",
+)
 _HOME |= dict.fromkeys(
     "SymBool SymFloat SymInt sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt "
     "sym_sum".split(),
@@ -222,6 +251,8 @@ def __getattr__(name: str):
         value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
         globals()[name] = value
         return value
+    if name == "torch":
+        return _sys.modules[__name__]
     if name.startswith("_foreach_"):
         from . import _foreach
 
@@ -242,6 +273,28 @@ def __getattr__(name: str):
             globals()[name] = kind
             return kind
     raise AttributeError(f"module 'torch' has no attribute '{name}'")
+
+
+def _nn_getattr(name: str):
+    if name == "_parse_to":
+        from .nn.modules.module import _parse_to
+
+        return lambda *args, **kwargs: _parse_to(args, kwargs)
+    raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")
+
+
+_C._nn.__getattr__ = _nn_getattr
+
+
+def _core_getattr(name: str):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    from . import _core_names
+
+    return getattr(_core_names, name)
+
+
+_C.__getattr__ = _core_getattr
 
 
 def __dir__():

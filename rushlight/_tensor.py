@@ -6,7 +6,7 @@ import functools
 
 import rushlight as torch
 
-from . import _tensor_str, _utils, overrides, storage
+from . import _layout_methods, _tensor_str, _utils, overrides, storage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -503,6 +503,9 @@ def _asked(method):
 
 def attach(tensor_type: type) -> None:
     """Gives ``tensor_type``, the core's Tensor, the methods of this file."""
+    for method in _layout_methods.METHODS:
+        if not hasattr(tensor_type, method.__name__):
+            setattr(tensor_type, method.__name__, _asked(method))
     for method in (*_OVER_THE_CORES, *_METHODS):
         setattr(tensor_type, method.__name__, _asked(method))
     tensor_type.storage = _asked(storage_)

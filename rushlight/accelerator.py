@@ -21,10 +21,25 @@ def current_accelerator(check_available: bool = False):
 
 
 def _refuse(*args, **kwargs):
-    raise RuntimeError(
-        "Cannot access accelerator device when none is available."
-    )
+    raise RuntimeError("Cannot access accelerator device when none is available.")
 
 
 current_device_index = current_device_idx = set_device_index = set_device_idx = _refuse
-current_stream = set_stream = synchronize = _refuse
+current_stream = set_stream = synchronize = get_device_capability = _refuse
+empty_cache = empty_host_cache = get_memory_info = memory_stats = _refuse
+max_memory_allocated = max_memory_reserved = memory_allocated = memory_reserved = _refuse
+reset_accumulated_memory_stats = reset_peak_memory_stats = _refuse
+
+
+class device_index:
+    """A block on the device of an index; None changes nothing, and so do all without devices."""
+
+    def __init__(self, device):
+        self.idx = device
+
+    def __enter__(self):
+        if self.idx is not None:
+            _refuse()
+
+    def __exit__(self, *error):
+        return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from . import _C
 
 __all__ = [
@@ -172,19 +174,35 @@ def compile(
     options=None,
     disable=False,
 ):
-    """Returns ``model``, a function or module, as it is: eager calls need no compiling.
+    """Returns a function or module that runs ``model`` as it is: eager calls need no compiling.
 
-    Without ``model``, returns a decorator.
+    A module comes in an ``OptimizedModule``, as in PyTorch. Without ``model``, returns a decorator.
     """
     if mode is not None and options is not None:
         raise RuntimeError(
             "Either mode or options can be specified, but both can't be specified at the same time."
         )
     if model is None:
-        return lambda model: compile(model)
+        return lambda model: compile(model, disable=disable)
     if not callable(model):
         raise RuntimeError("torch.compile expects a function or a module")
-    return model
+    if disable:
+        return model
+    from .nn.modules.module import Module
+
+    if isinstance(model, Module):
+        from ._dynamo.eval_frame import OptimizedModule
+
+        return OptimizedModule(model)
+    if isinstance(model, type):
+        return model
+
+    @functools.wraps(model)
+    def compiled(*args, **kwargs):
+        return model(*args, **kwargs)
+
+    compiled._torchdynamo_orig_callable = model
+    return compiled
 
 
 _CDIST_MODES = {
@@ -241,3 +259,18 @@ def stft(
         input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex,
         align_to_window,
     )  # fmt: skip
+
+
+_ELSEWHERE = frozenset(
+    "atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod chain_matmul "
+    "einsum istft lu meshgrid norm pca_lowrank stft svd_lowrank tensordot unique "
+    "unique_consecutive unravel_index".split()
+)
+
+
+def __getattr__(name: str):
+    if name in _ELSEWHERE:
+        import rushlight
+
+        return getattr(rushlight, name)
+    raise AttributeError(f"module 'torch.functional' has no attribute '{name}'")

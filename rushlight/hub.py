@@ -162,3 +162,38 @@ def load_state_dict_from_url(
         found = HASH_REGEX.search(name) if check_hash else None
         download_url_to_file(url, cached, found.group(1) if found else None, progress=progress)
     return load_file(cached, map_location=map_location, weights_only=weights_only)
+
+
+class _Progress:
+    """Shows how much of a download is there, where the package tqdm is not installed."""
+
+    def __init__(self, total=None, disable=False, unit=None, *args, **kwargs):
+        self.total, self.disable, self.n = total, disable, 0
+
+    def update(self, n) -> None:
+        """Adds ``n`` to what is there."""
+        if self.disable:
+            return
+        self.n += n
+        done = f"{self.n:.1f} bytes" if self.total is None else f"{100 * self.n / self.total:.1f}%"
+        sys.stderr.write(f"\r{done}")
+        sys.stderr.flush()
+
+    set_description = close = lambda self, *args, **kwargs: None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if not self.disable:
+            sys.stderr.write("\n")
+
+
+def __getattr__(name: str):
+    if name == "tqdm":  # loaded when first asked for
+        try:
+            from tqdm import tqdm
+        except ImportError:
+            return _Progress
+        return tqdm
+    raise AttributeError(f"module 'torch.hub' has no attribute '{name}'")

@@ -36,6 +36,10 @@ def _over_memory_of(obj, dtype, copy):
         import numpy
 
         return torch.from_numpy(numpy.array(obj))
+    if isinstance(obj, torch.UntypedStorage):
+        from .storage import as_tensor
+
+        return as_tensor(obj, dtype or torch.int64)
     if hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
         return torch.from_dlpack(obj)
     if _has_buffer(obj):

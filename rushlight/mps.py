@@ -15,14 +15,23 @@ def device_count() -> int:
     return 0
 
 
-def manual_seed(seed: int) -> None:
-    """Does nothing: there are no devices."""
+def _refuse(*args, **kwargs):
+    raise RuntimeError("Torch not compiled with MPS enabled: ask torch.backends.mps.is_available()")
 
 
-def empty_cache() -> None:
-    """Does nothing: there are no devices."""
+_DEVICE_NEEDED = frozenset(
+    "Event compile_shader current_allocated_memory driver_allocated_memory get_rng_state "
+    "load_metallib recommended_max_memory seed set_per_process_memory_fraction set_rng_state "
+    "synchronize".split()
+)
+_NOTHING_DONE = frozenset(
+    "empty_cache manual_seed".split()
+)
 
 
-def synchronize() -> None:
-    """Raises: there is no device to wait for."""
-    raise RuntimeError("Torch not compiled with MPS enabled")
+def __getattr__(name: str):
+    if name in _DEVICE_NEEDED:
+        return _refuse
+    if name in _NOTHING_DONE:
+        return lambda *args, **kwargs: None
+    raise AttributeError(f"module 'torch.mps' has no attribute '{name}'")

@@ -208,6 +208,7 @@ def _untyped_share_memory_(self):
 
 _UNTYPED_ALWAYS = {
     "__repr__": _untyped_repr,
+    "__sizeof__": lambda self: object.__sizeof__(self) + self.nbytes(),
     "__str__": _untyped_repr,
     "__copy__": lambda self: self.clone(),
     "__deepcopy__": _untyped_deepcopy,
@@ -342,6 +343,9 @@ class TypedStorage:
 
     def _size(self) -> int:
         return self._untyped_storage.nbytes() // element_size(self.dtype)
+
+    def __sizeof__(self):
+        return super().__sizeof__() + self.nbytes()
 
     def __len__(self):
         _warn_typed_storage_removal()

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
+from ._streams import StreamContext  # noqa: F401
+
 __all__ = ["device_count", "is_available"]
 
 
 def is_available() -> bool:
+    """False."""
+    return False
+
+
+def is_initialized() -> bool:
+    """False."""
+    return False
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """False."""
+    return False
+
+
+def is_tf32_supported() -> bool:
     """False."""
     return False
 
@@ -15,14 +34,48 @@ def device_count() -> int:
     return 0
 
 
-def manual_seed(seed: int) -> None:
-    """Does nothing: there are no devices."""
+def device(device):
+    """A block that changes nothing."""
+    return nullcontext()
 
 
-def empty_cache() -> None:
-    """Does nothing: there are no devices."""
+device_of = stream = device
+default_generators: tuple = ()
 
 
-def synchronize() -> None:
-    """Raises: there is no device to wait for."""
-    raise RuntimeError("Torch not compiled with XPU enabled")
+def memory_stats(device=None) -> dict:
+    """An empty dictionary."""
+    return {}
+
+
+def get_rng_state_all() -> list:
+    """An empty list: one state per device."""
+    return []
+
+
+def _refuse(*args, **kwargs):
+    raise AssertionError("Torch not compiled with XPU enabled")
+
+
+_DEVICE_NEEDED = frozenset(
+    "Event Stream current_device current_stream get_device_capability get_device_name "
+    "get_device_properties get_rng_state init initial_seed mem_get_info set_rng_state set_stream "
+    "synchronize utilization".split()
+)
+_NOTHING_DONE = frozenset(
+    "empty_cache manual_seed manual_seed_all reset_accumulated_memory_stats "
+    "reset_peak_memory_stats seed seed_all set_device set_rng_state_all".split()
+)
+_ZERO = frozenset(
+    "max_memory_allocated max_memory_reserved memory_allocated memory_reserved".split()
+)
+
+
+def __getattr__(name: str):
+    if name in _DEVICE_NEEDED:
+        return _refuse
+    if name in _NOTHING_DONE:
+        return lambda *args, **kwargs: None
+    if name in _ZERO:
+        return lambda device=None: 0
+    raise AttributeError(f"module 'torch.xpu' has no attribute '{name}'")

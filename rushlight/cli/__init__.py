@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import doctor, explain, profile, run, xray
+from . import alias, doctor, explain, profile, run, xray
 
 # Each module of a command has `add(subparsers)`, which sets `command` to a function of the
 # parsed arguments that returns an exit status.
-_COMMANDS = (run, doctor, xray, profile, explain)
+_COMMANDS = (run, doctor, xray, profile, explain, alias)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,130 +1,185 @@
-"""Makes ``torch`` and its submodules other names of ``rushlight`` and its submodules."""
+"""``rushlight alias``: a small ``torch`` distribution that forwards to Rushlight."""
 
 from __future__ import annotations
 
-import importlib
+import base64
+import hashlib
+import os
+import shutil
 import sys
-from importlib.machinery import ModuleSpec, PathFinder
+import sysconfig
+import tempfile
+from importlib import metadata
+from pathlib import Path
 
-_OURS, _THEIRS = __package__.partition(".")[0], "torch"
+_FORWARDER = '''"""``torch`` means ``rushlight`` here: written by ``rushlight alias install``."""
 
+import sys
 
-class _Loader:
-    """Gives the module of our name; it is imported once and has both names."""
+try:
+    from rushlight._alias import install
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"torch is Rushlight's alias here, and rushlight cannot be imported: {error}. "
+        "Install rushlight, or remove the alias with: pip uninstall torch",
+        name=error.name,
+    ) from None
 
-    def __init__(self, name: str):
-        self._name = name
-
-    def create_module(self, spec):
-        """Our module; the import system must not mark it as loaded under the other name."""
-        module = importlib.import_module(self._name)
-        self._spec = module.__spec__
-        return module
-
-    def exec_module(self, module):
-        """Nothing is run again; the spec that the import system put on the module goes."""
-        module.__spec__ = self._spec
-
-
-class _SpawnLoader:
-    """Loads ``multiprocessing.spawn`` so that its children get the alias, too."""
-
-    def __init__(self, loader):
-        self._loader = loader
-
-    def __getattr__(self, name):
-        return getattr(self._loader, name)
-
-    def create_module(self, spec):
-        """As usual."""
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module):
-        """Runs the module, then adds to what it tells a child first."""
-        self._loader.exec_module(module)
-        _extend_preparation(module)
+install()
+sys.modules["torch"] = sys.modules["rushlight"]
+'''
+_METADATA = """\
+Metadata-Version: 2.1
+Name: torch
+Version: {version}
+Summary: An alias: import torch gives Rushlight, which runs PyTorch programs
+License: MIT
+Requires-Python: >=3.11
+"""
+_WHEEL = """\
+Wheel-Version: 1.0
+Generator: rushlight alias
+Root-Is-Purelib: true
+Tag: py3-none-any
+"""
 
 
-class _InstallInChild:
-    """Unpickled by a spawned child before it imports the program: installs the alias there."""
-
-    def __reduce__(self):
-        return (install, ())
-
-
-def _extend_preparation(spawn) -> None:
-    original = spawn.get_preparation_data
-
-    def get_preparation_data(name):
-        return {**original(name), "rushlight_alias": _InstallInChild()}
-
-    spawn.get_preparation_data = get_preparation_data
+def add(subparsers) -> None:
+    """Declares the command."""
+    parser = subparsers.add_parser(
+        "alias",
+        help="let 'import torch' mean Rushlight in this environment",
+        description="Puts a small distribution named torch into the current environment, or "
+        "takes it away: 'import torch' then gives Rushlight, and requirements on torch are met. "
+        "A PyTorch that is installed is never touched.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("action", choices=_ACTIONS, help="what to do")
+    parser.set_defaults(command=lambda options: _ACTIONS[options.action]())
 
 
-class TorchFinder:
-    """Finds ``torch[.x]`` as ``rushlight[.x]``; first on ``sys.meta_path``."""
+def _version() -> str:
+    from rushlight.version import __version__
 
-    def find_spec(self, fullname, path=None, target=None):
-        """A spec for ``fullname`` when it is ours, else None."""
-        head, dot, tail = fullname.partition(".")
-        if head == _THEIRS:
-            name = _OURS + dot + tail
-            if self._exists(name):
-                return ModuleSpec(fullname, _Loader(name), is_package=True)
-        elif fullname == "multiprocessing.spawn":
-            spec = PathFinder.find_spec(fullname, path, target)
-            spec.loader = _SpawnLoader(spec.loader)
-            return spec
-        return None
-
-    def find_distributions(self, context=None):
-        """What ``importlib.metadata`` knows about ``torch``: the version of ``rushlight``."""
-        return [_distribution()] if getattr(context, "name", None) == _THEIRS else []
-
-    @staticmethod
-    def _exists(name: str) -> bool:
-        if name in sys.modules:
-            return True
-        try:
-            return importlib.util.find_spec(name) is not None
-        except ModuleNotFoundError:
-            return False
+    return str(__version__)
 
 
-def _distribution():
-    from importlib.metadata import Distribution
-
-    class TorchDistribution(Distribution):
-        def read_text(self, filename):
-            if filename != "METADATA":
-                return None
-            stated = importlib.import_module(_OURS).__version__
-            return f"Metadata-Version: 2.1\nName: {_THEIRS}\nVersion: {stated}\n"
-
-        def locate_file(self, path):
-            raise FileNotFoundError(path)
-
-    return TorchDistribution()
+def _folder() -> Path:
+    """Where the environment's own packages are."""
+    return Path(sysconfig.get_paths()["purelib"])
 
 
-def install() -> None:
-    """Makes ``import torch`` mean Rushlight in this process and its children; once is enough."""
-    if any(type(finder) is TorchFinder for finder in sys.meta_path):
-        return
-    import importlib.util  # noqa: F401  (find_spec lives there)
-
-    for name in [n for n in sys.modules if n == _THEIRS or n.startswith(_THEIRS + ".")]:
-        del sys.modules[name]
-    sys.meta_path.insert(0, TorchFinder())
-    if "multiprocessing.spawn" in sys.modules:
-        _extend_preparation(sys.modules["multiprocessing.spawn"])
-    _name_pickles_as_pytorch()
+def _installed():
+    """(the distribution named torch or None, whether it is the alias)."""
+    for found in metadata.distributions(name="torch"):
+        return found, "Generator: rushlight alias" in (found.read_text("WHEEL") or "")
+    return None, False
 
 
-def _name_pickles_as_pytorch() -> None:
-    # A plain pickle names functions and classes by module: these then load in PyTorch as well.
-    from rushlight import _utils, storage
+def _is_alias(file: Path) -> bool:
+    try:
+        return "rushlight alias install" in file.read_text(encoding="utf-8").partition("\n")[0]
+    except (OSError, UnicodeDecodeError):
+        return False
 
-    named = [*_utils.REBUILD_FUNCTIONS, storage._load_from_bytes, *storage.LEGACY_CLASSES.values()]
-    for item in named:
-        item.__module__ = _THEIRS + item.__module__.removeprefix(_OURS)
+
+def _other_torch() -> str | None:
+    """A ``torch`` of this environment that is not the alias: where, and its version if stated."""
+    found, ours = _installed()
+    if found is not None and not ours:
+        return f"torch {found.version} in {found.locate_file('')}"
+    for folder in dict.fromkeys([str(_folder()), *filter(None, sys.path[1:])]):
+        package = Path(folder, "torch")
+        if package.is_dir() and any(package.iterdir()) and not _is_alias(package / "__init__.py"):
+            return f"a package in {package}"
+    return None
+
+
+def _install() -> int:
+    other = _other_torch()
+    if other is not None:
+        return _fail(f"there is {other}; the alias takes its place only after: pip uninstall torch")
+    folder, version = _folder(), _version()
+    info = f"torch-{version}.dist-info"
+    files = {
+        "torch/__init__.py": _FORWARDER,
+        f"{info}/METADATA": _METADATA.format(version=version),
+        f"{info}/WHEEL": _WHEEL,
+        f"{info}/INSTALLER": "rushlight\n",
+        f"{info}/top_level.txt": "torch\n",
+    }
+    files[f"{info}/RECORD"] = _record(files, f"{info}/RECORD")
+    _take_away(folder)
+    try:
+        _write(folder, files)
+    except OSError as error:
+        return _fail(f"cannot write to {folder}: {error.strerror}")
+    print(f"import torch now gives Rushlight ({version}) in {folder}")
+    return 0
+
+
+def _record(files: dict[str, str], itself: str) -> str:
+    """What pip reads when it uninstalls: path, checksum and size of each file."""
+
+    def line(path, text):
+        data = text.encode()
+        checksum = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        return f"{path},sha256={checksum},{len(data)}\n"
+
+    return "".join(line(*item) for item in files.items()) + f"{itself},,\n"
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    """All files or none: they are written aside, then each folder is moved into place."""
+    with tempfile.TemporaryDirectory(prefix=".torch-", dir=folder) as aside:
+        for path, text in files.items():
+            file = Path(aside, path)
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        for part in sorted(os.listdir(aside)):
+            os.replace(Path(aside, part), folder / part)
+
+
+def _take_away(folder: Path) -> bool:
+    """Deletes the alias' folders; says whether there were any."""
+    package = folder / "torch"
+    parts = [package] if _is_alias(package / "__init__.py") else []
+    for info in folder.glob("torch-*.dist-info"):
+        wheel = info / "WHEEL"
+        if wheel.is_file() and "Generator: rushlight alias" in wheel.read_text(encoding="utf-8"):
+            parts.append(info)
+    for part in parts:
+        shutil.rmtree(part)
+    return bool(parts)
+
+
+def _remove() -> int:
+    try:
+        found = _take_away(_folder())
+    except OSError as error:
+        return _fail(f"cannot remove it from {_folder()}: {error.strerror}")
+    if found:
+        print(f"import torch no longer gives Rushlight in {_folder()}")
+        return 0
+    other = _other_torch()
+    return _fail(f"there is {other}, which is not the alias" if other else "it is not installed")
+
+
+def _status() -> int:
+    found, ours = _installed()
+    if ours:
+        place, ours = found.locate_file(""), _version()
+        stale = "" if found.version == ours else f"; rushlight is {ours}: install again"
+        print(f"import torch gives Rushlight: torch {found.version} in {place}{stale}")
+        return 0
+    other = _other_torch()
+    print(f"not installed: there is {other}" if other else "not installed")
+    return 1
+
+
+def _fail(message: str) -> int:
+    print(f"rushlight alias: {message}", file=sys.stderr)
+    return 1
+
+
+_ACTIONS = {"install": _install, "remove": _remove, "status": _status}

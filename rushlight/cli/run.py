@@ -7,7 +7,7 @@ import os
 import sys
 import types
 
-from . import alias
+from rushlight import _alias
 
 
 def add(subparsers) -> None:
@@ -38,7 +38,7 @@ def prepared(target: str, args: list[str], is_module: bool, changed: dict[str, s
 
     ``changed`` maps files to the text that is to run in their place, for trials of a change.
     """
-    alias.install()
+    _alias.install()
     if changed:
         _change_sources(changed)
     sys.argv = ["-m" if is_module else target, *args]

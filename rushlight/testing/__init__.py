@@ -2,7 +2,7 @@
 
 from rushlight.autograd import gradcheck, gradgradcheck
 
-from ._comparison import assert_close
+from ._comparison import assert_allclose, assert_close
 from ._creation import make_tensor
 
-__all__ = ["assert_close", "gradcheck", "gradgradcheck", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "gradcheck", "gradgradcheck", "make_tensor"]

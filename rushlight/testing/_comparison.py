@@ -255,3 +255,23 @@ def _index(place: int, shape) -> tuple:
         place, k = divmod(place, size)
         found.append(k)
     return tuple(reversed(found))
+
+
+def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg="") -> None:
+    """The older :func:`assert_close`: dtypes may differ, lists are converted (deprecated)."""
+    import warnings
+
+    warnings.warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a "
+        "future release. Please use `torch.testing.assert_close()` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    if not isinstance(actual, torch.Tensor):
+        actual = torch.tensor(actual)
+    if not isinstance(expected, torch.Tensor):
+        expected = torch.tensor(expected, dtype=actual.dtype)
+    assert_close(
+        actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True,
+        check_dtype=False, check_stride=False, msg=msg or None,
+    )  # fmt: skip

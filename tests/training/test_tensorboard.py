@@ -97,7 +97,7 @@ def test_other_kinds(tmp_path):
     (_, h), (_, t), (_, i), (_, n) = written(tmp_path)
     histogram = message(h[5][0])
     assert [histogram[k] for k in (1, 2, 3, 4)] == [[0.0], [9.0], [10.0], [45.0]]
-    assert struct.unpack("<5d", histogram[7][0]) == (2.0,) * 5
+    assert struct.unpack("<6d", histogram[7][0]) == (0.0, *[2.0] * 5)  # an empty bin below
     assert t[1] == [b"t/text_summary"]
     assert message(t[8][0])[8] == [b"hello"]
     picture = message(i[4][0])

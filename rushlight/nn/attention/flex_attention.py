@@ -11,7 +11,7 @@ from collections import namedtuple
 
 import rushlight as torch
 
-_DEFAULT_BLOCK = 128
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
 
 AuxRequest = namedtuple("AuxRequest", ["lse", "max_scores"], defaults=(False, False))
 AuxOutput = namedtuple("AuxOutput", ["lse", "max_scores"], defaults=(None, None))
@@ -93,8 +93,9 @@ class BlockMask:
     """
 
     def __init__(
-        self, seq_lengths, kv, full_kv=(None, None), BLOCK_SIZE=_DEFAULT_BLOCK, mask_mod=None
-    ):
+        self, seq_lengths, kv, full_kv=(None, None), BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE,
+        mask_mod=None,
+    ):  # fmt: skip
         self.seq_lengths = seq_lengths
         self.kv_num_blocks, self.kv_indices = kv
         self.full_kv_num_blocks, self.full_kv_indices = full_kv
@@ -114,7 +115,7 @@ class BlockMask:
         kv_indices,
         full_kv_num_blocks=None,
         full_kv_indices=None,
-        BLOCK_SIZE=_DEFAULT_BLOCK,
+        BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE,
         mask_mod=None,
         seq_lengths=None,
     ):
@@ -202,7 +203,7 @@ def create_block_mask(
     Q_LEN,
     KV_LEN,
     device=None,
-    BLOCK_SIZE=_DEFAULT_BLOCK,
+    BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE,
     _compile=False,
     separate_full_blocks=True,
 ):

@@ -18,6 +18,7 @@ from .attention import (  # noqa: F401
 )
 from .dropout import *  # noqa: F403
 from .embedding import embedding, embedding_bag  # noqa: F401
+from .grouped import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .normalization import *  # noqa: F403
 from .normalization import _verify_batch_size, _verify_spatial_size  # noqa: F401

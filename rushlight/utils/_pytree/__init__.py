@@ -19,6 +19,7 @@ from .nodes import (
     MappingKey,
     NodeDef,
     SequenceKey,
+    __getattr__,
     _deregister_pytree_node,
     _private_register_pytree_node,
     _register_pytree_node,

@@ -266,3 +266,17 @@ def tree_is_leaf(tree, is_leaf=None) -> bool:
     if is_leaf is not None and is_leaf(tree):
         return True
     return node_type(tree) not in SUPPORTED_NODES
+
+
+def __getattr__(name: str):
+    # Libraries reuse what flattens and rebuilds a kind of container: _dict_flatten_with_keys.
+    kind, _, what = name.removeprefix("_").partition("_")
+    kinds = {"ordereddict" if k is OrderedDict else k.__name__: k for k in BUILTIN_TYPES}
+    kinds["odict"] = OrderedDict
+    field = {
+        "flatten": "flatten_fn", "unflatten": "unflatten_fn", "flatten_with_keys": None,
+    }  # fmt: skip
+    if kind not in kinds or what not in field:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    node = SUPPORTED_NODES[kinds[kind]]
+    return getattr(node, field[what]) if field[what] else node.flatten_with_keys_fn

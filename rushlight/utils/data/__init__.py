@@ -23,6 +23,18 @@ from .sampler import (
     WeightedRandomSampler,
 )
 
+_DATAPIPES = ("DFIterDataPipe", "IterDataPipe", "MapDataPipe", "functional_datapipe")
+
+
+def __getattr__(name: str):
+    if name == "datapipes" or name in _DATAPIPES:  # loaded when first asked for
+        from importlib import import_module
+
+        module = import_module(f"{__name__}.datapipes")
+        return module if name == "datapipes" else getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
     "BatchSampler",
     "ChainDataset",

@@ -317,6 +317,14 @@ class _BaseDataLoaderIter:
         raise NotImplementedError("{} cannot be pickled", type(self).__name__)
 
 
+def __getattr__(name: str):
+    if name == "_MultiProcessingDataLoaderIter":  # loaded when first asked for
+        from ._multiprocess import _MultiProcessingDataLoaderIter
+
+        return _MultiProcessingDataLoaderIter
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """A pass that loads in this process."""
 

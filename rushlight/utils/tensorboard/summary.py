@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import functools
 import struct
 import zlib
 
@@ -42,28 +42,55 @@ def scalar(tag: str, value, new_style: bool = False, double_precision: bool = Fa
     return _value(tag, nested(8, tensor), _plugin("scalars"))
 
 
-def _bins(values, bins):
+@functools.cache
+def _geometric_edges() -> list[float]:
+    """TensorBoard's usual edges: 0 and plus and minus 1e-12 times the powers of 1.1 up to 1e20."""
+    edges, edge = [], 1e-12
+    while edge < 1e20:
+        edges.append(edge)
+        edge *= 1.1
+    return [-e for e in reversed(edges)] + [0.0] + edges
+
+
+def _edges(values, bins) -> list[float]:
+    low, high = values.min().item(), values.max().item()
+    if bins == "tensorflow":
+        return _geometric_edges()
+    if not isinstance(bins, int):
+        import numpy
+
+        return numpy.histogram_bin_edges(values.numpy(), bins=bins).tolist()
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return [low + (high - low) * i / bins for i in range(bins)] + [high]
+
+
+def _bins(values, bins, max_bins):
+    """(values, counts, upper edges), from an empty bin below the least to the largest value."""
     values = torch.as_tensor(values).detach().double().flatten()
     if values.numel() == 0:
         raise ValueError("The input has no element.")
-    if not isinstance(bins, int):
-        bins = 64
-    low, high = values.min().item(), values.max().item()
-    if not (math.isfinite(low) and math.isfinite(high)):
-        values = values[torch.isfinite(values)]
-        low, high = (values.min().item(), values.max().item()) if values.numel() else (0.0, 0.0)
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    places = ((values - low) * (bins / (high - low))).long().clamp(0, bins - 1)
-    counts = torch.bincount(places, minlength=bins).double().tolist()
-    edges = [low + (high - low) * (i + 1) / bins for i in range(bins)]
-    return values, counts, edges
+    edges = _edges(values, bins)
+    places = torch.bucketize(values, torch.tensor(edges, dtype=torch.float64), right=True) - 1
+    places[values == edges[-1]] = len(edges) - 2  # the last bin has its upper edge
+    places = places[(places >= 0) & (places < len(edges) - 1)]
+    counts = torch.bincount(places, minlength=len(edges) - 1).tolist()
+    if max_bins is not None and len(counts) > max_bins:
+        step = len(counts) // max_bins
+        counts = [sum(counts[i : i + step]) for i in range(0, len(counts), step)]
+        edges = [*edges[:-1:step], edges[-1]]
+    used = [i for i, count in enumerate(counts) if count]
+    if not used:
+        raise ValueError("The histogram is empty, please file a bug report.")
+    first, last = used[0], used[-1]
+    below = [counts[first - 1]] if first > 0 else [0]
+    return values, below + counts[first : last + 1], edges[first : last + 2]
 
 
 def histogram(tag: str, values, bins="tensorflow", max_bins=None) -> bytes:
-    """The distribution of values, in bins of equal width."""
-    values, counts, edges = _bins(values, bins)
-    extremes = (values.min().item(), values.max().item()) if values.numel() else (0.0, 0.0)
+    """The distribution of values, in TensorBoard's bins or in ``bins`` of equal width."""
+    values, counts, edges = _bins(values, bins, max_bins)
+    extremes = (values.min().item(), values.max().item())
     body = b"".join(double(i + 1, x) for i, x in enumerate(extremes))
     body += double(3, values.numel()) + double(4, values.sum().item())
     body += double(5, (values * values).sum().item()) + doubles(6, edges) + doubles(7, counts)

@@ -1,0 +1,3 @@
+"""Settings of deterministic runs."""
+
+fill_uninitialized_memory = True
