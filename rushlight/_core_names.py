@@ -110,8 +110,8 @@ has_lapack = has_spectral = True
 _GLIBCXX_USE_CXX11_ABI = True
 _refused = _absent.names(
     "_C", "it belongs to TorchScript, which rushlight does not have.",
-    "Argument Block Graph GraphExecutorState Node ScriptDict ScriptFunction ScriptList "
-    "ScriptMethod ScriptModule ScriptObject Type TensorType Value FunctionSchema "
+    "Argument Block Graph GraphExecutorState Node ScriptDict ScriptList "
+    "ScriptMethod ScriptObject Type TensorType Value FunctionSchema "
     "PyTorchFileWriter parse_schema parse_ir",
 )  # fmt: skip
 
@@ -131,6 +131,10 @@ def __getattr__(name: str):
         from ._file_reader import PyTorchFileReader
 
         return PyTorchFileReader
+    if name in ("ScriptModule", "ScriptFunction"):
+        from . import jit
+
+        return getattr(jit, name)
     if name == "Future":
         from .futures import Future
 

@@ -44,12 +44,12 @@ def dequantize(self):
     return self if self.dtype is torch.float32 else self.to(torch.float32)
 
 
-def sparse_dim(self) -> int:
+def sparse_dim(self):
     """0."""
     return 0
 
 
-def dense_dim(self) -> int:
+def dense_dim(self):
     """The number of dimensions."""
     return self.dim()
 
@@ -78,7 +78,7 @@ def resize_as(self, tensor):
     return self.resize(tensor.size())
 
 
-def record_stream(self, stream) -> None:
+def record_stream(self, stream):
     """Does nothing: on the CPU, memory is used in order."""
 
 
