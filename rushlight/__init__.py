@@ -199,7 +199,8 @@ _HOME = {
 }
 _HOME |= dict.fromkeys("AcceleratorError Event OutOfMemoryError Stream".split(), "_streams")
 _HOME |= dict.fromkeys(
-    "DispatchKey PyTorchFileReader PyTorchFileWriter FatalError ScriptModule ScriptFunction Tag".split(),
+    "DispatchKey FatalError PyTorchFileReader PyTorchFileWriter ScriptFunction ScriptModule "
+    "Tag".split(),
     "_core_names",
 )
 _HOME |= dict.fromkeys(

@@ -209,8 +209,9 @@ def _core_function(name: str):
         if name in table:
             return table[name]
     for prefix in ("linalg", "special", "fft"):
-        if name.startswith(prefix + "_") and hasattr(getattr(torch, prefix), name[len(prefix) + 1 :]):
-            return getattr(getattr(torch, prefix), name[len(prefix) + 1 :])
+        short = name.removeprefix(f"{prefix}_")
+        if short != name and hasattr(getattr(torch, prefix), short):
+            return getattr(getattr(torch, prefix), short)
     for space in (torch.nn.functional, torch._C._nn, torch.Tensor):
         if hasattr(space, name):
             return getattr(space, name)
