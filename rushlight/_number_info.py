@@ -17,6 +17,22 @@ _FLOAT = {
 }
 
 
+# Floats of 8 bits, which can be mentioned only.
+_FLOAT8 = {
+    "torch.float8_e4m3fn": (8, 3, -6, 8, 0),
+    "torch.float8_e5m2": (8, 2, -14, 15, 0),
+    "torch.float8_e4m3fnuz": (8, 3, -7, 7, 0),
+    "torch.float8_e5m2fnuz": (8, 2, -15, 15, 0),
+}
+
+
+def _mentioned_limits(dtype):
+    limits = _FLOAT8.get(repr(dtype)) if type(dtype).__name__ == "_Mentioned" else None
+    if limits is not None:
+        _FLOAT.setdefault(dtype, limits)
+    return limits
+
+
 def _asked(name, given, keywords):
     if keywords.keys() - {"type"}:
         unknown = min(keywords.keys() - {"type"})
@@ -24,7 +40,7 @@ def _asked(name, given, keywords):
     given += tuple(keywords.values())
     if len(given) > 1:
         raise TypeError(f"{name}() takes 1 positional argument but {len(given)} were given")
-    if given and not isinstance(given[0], _C.dtype):
+    if given and not isinstance(given[0], _C.dtype) and _mentioned_limits(given[0]) is None:
         raise TypeError(
             f"{name}(): argument 'type' (position 1) must be torch.dtype, "
             f"not {typename(type(given[0]))}"
@@ -76,6 +92,8 @@ class finfo(_Limits):
     @property
     def max(self):
         """The largest finite number."""
+        if repr(self._dtype) == "torch.float8_e4m3fn":
+            return 448.0  # the code above it is NaN
         _, mantissa, _, exponent, _ = _FLOAT[self._dtype]
         return (2.0 - 2.0**-mantissa) * 2.0**exponent
 
