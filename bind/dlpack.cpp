@@ -4,6 +4,7 @@
 
 #include "autograd/meta.h"
 #include "bind/interchange.h"
+#include "bind/transform.h"
 
 namespace rl::bind {
 namespace {
@@ -127,6 +128,7 @@ template <class Managed> Tensor take_capsule(PyObject* capsule) {
 }
 
 void refuse_export(const Tensor& t) {
+  refuse_mapped(t);
   const char* reason = t.is_meta()        ? "Cannot pack tensors on meta"
                        : requires_grad(t) ? "Can't export tensors that require gradient, use "
                                             "tensor.detach()"

@@ -1,6 +1,7 @@
 // autograd.Function: the context object, the node that calls a Python backward, apply.
 #include "bind/autograd.h"
 #include "bind/origin.h"
+#include "bind/transform.h"
 
 #include "ops/ops.h"
 
@@ -291,15 +292,34 @@ Owned with_first(PyObject* first, PyObject* rest) {
   return t;
 }
 
+// For tensors of vmap or forward mode, rushlight.func.custom says what forward is.
+bool is_transformed(const Application& a) {
+  if (!(modes() & kTransform)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(a.args); ++i) {
+    PyObject* o = PyTuple_GET_ITEM(a.args, i);
+    if (is_tensor(o) && level_of(tensor_of(o))) return true;
+  }
+  return false;
+}
+
 Owned run_forward(const Application& a, PyObject* cls) {
+  const bool recording = grad_enabled();
   NoGrad quiet;
   const KeptOrigin kept;
-  Owned forward(attribute(cls, "forward"));
-  if (!a.setup) {
-    const Owned args = with_first(a.context, a.args);
-    return Owned(need(PyObject_Call(forward.get(), args.get(), nullptr)));
+  Owned output;
+  if (is_transformed(a)) {
+    Owned module(need(PyImport_ImportModule("rushlight.func.custom")));
+    output = Owned(need(PyObject_CallMethod(module.get(), "forward", "OOOO", cls, a.context, a.args,
+                                            recording ? Py_True : Py_False)));
+    if (!a.setup) return output;
+  } else {
+    Owned forward(attribute(cls, "forward"));
+    if (!a.setup) {
+      const Owned args = with_first(a.context, a.args);
+      return Owned(need(PyObject_Call(forward.get(), args.get(), nullptr)));
+    }
+    output = Owned(need(PyObject_Call(forward.get(), a.args, nullptr)));
   }
-  Owned output(need(PyObject_Call(forward.get(), a.args, nullptr)));
   Owned setup(attribute(cls, "setup_context"));
   Owned done(
       need(PyObject_CallFunctionObjArgs(setup.get(), a.context, a.args, output.get(), nullptr)));
@@ -448,6 +468,10 @@ PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     Owned setup(attribute(cls, "_has_setup_context"));
     const bool has_setup = setup.get() == Py_True;
+    check(has_setup || !transforms_running(),
+          "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
+          "jacrev, ...), it must override the setup_context staticmethod. For more details, please "
+          "see https://pytorch.org/docs/main/notes/extending.func.html");
     const bool named = kwargs && PyDict_GET_SIZE(kwargs) > 0;
     Owned bound(has_setup || named ? bound_arguments(cls, args, kwargs, !has_setup)
                                    : Owned::share(args).leave());

@@ -77,7 +77,8 @@ void apply(Indexed& x, PyObject* item, int64_t& dim) {
     index = ops::unsqueeze(index, 0);
   } else if (is_tensor(item)) {
     const Tensor& t = tensor_of(item);
-    if (t.dim() == 0 && (is_integral(t.dtype()) || t.dtype() == DType::Bool)) {
+    if (t.dim() == 0 && !t->is(kBatched) &&
+        (is_integral(t.dtype()) || t.dtype() == DType::Bool)) {
       if (t.dtype() != DType::Bool && t.dtype() != DType::UInt8) {
         check(!t.is_meta(), "Tensor.item() cannot be called on meta tensors");
         x.view = select_int(x.view, dim, item_of(t).to_int());

@@ -9,6 +9,7 @@
 #include "bind/recorder.h"
 #include "bind/runtime.h"
 #include "bind/storage.h"
+#include "bind/transform.h"
 #include "bind/types.h"
 
 namespace {
@@ -24,7 +25,7 @@ PyMODINIT_FUNC PyInit__C() {
   if (!module) return nullptr;
   for (auto add : {add_types, add_tensor_types, add_storage, add_autograd, add_modes, add_function,
                    add_anomaly, add_construct, add_interchange, add_runtime, add_linalg, add_ops,
-                   add_module_base, add_origin, add_recorder})
+                   add_module_base, add_origin, add_recorder, add_transform})
     if (add(module.get()) < 0) return nullptr;
   return module.leave();
 }

@@ -1,5 +1,6 @@
 // numpy arrays and buffers as tensors, tensors as numpy arrays, over the same memory.
 #include "bind/interchange.h"
+#include "bind/transform.h"
 
 #include <cstring>
 #include <memory>
@@ -204,6 +205,7 @@ Tensor tensor_over_ndarray(PyObject* array) {
 }
 
 PyObject* ndarray_over(const Tensor& tensor, bool force) {
+  refuse_mapped(tensor);
   if (!force) refuse_numpy(tensor);
   const Tensor t = force ? plain_values(tensor) : tensor;
   check(t.dtype() != DType::BFloat16, ErrorKind::Type, "Got unsupported ScalarType BFloat16");

@@ -9,6 +9,7 @@
 #include "bind/origin.h"
 #include "bind/reader.h"
 #include "bind/storage.h"
+#include "bind/transform.h"
 #include "ops/ops.h"
 
 namespace rl::bind {
@@ -42,6 +43,7 @@ PyObject* numel(const Tensor& t) { return PyLong_FromLongLong(t.numel()); }
 PyObject* element_size(const Tensor& t) { return PyLong_FromLongLong(t.element_size()); }
 PyObject* storage_offset(const Tensor& t) { return PyLong_FromLongLong(t.offset()); }
 PyObject* data_ptr(const Tensor& t) {
+  refuse_mapped(t);
   return PyLong_FromSsize_t(t.numel() ? reinterpret_cast<Py_ssize_t>(t.is_meta() ? nullptr : t.data()) : 0);
 }
 PyObject* is_view_(const Tensor& t) { return py_bool(is_view(t)); }
@@ -53,7 +55,10 @@ PyObject* inference(const Tensor& t) { return py_bool(t.is_inference()); }
 PyObject* is_signed(const Tensor& t) {
   return py_bool(t.dtype() != DType::UInt8 && t.dtype() != DType::Bool);
 }
-PyObject* storage(const Tensor& t) { return wrap_storage(t.storage()); }
+PyObject* storage(const Tensor& t) {
+  refuse_mapped(t);
+  return wrap_storage(t.storage());
+}
 PyObject* get_device(const Tensor&) { return PyLong_FromLong(-1); }
 PyObject* no(const Tensor&) { return py_bool(false); }
 
@@ -108,6 +113,7 @@ PyObject* tolist(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = self_of(o);
     check(!t.is_meta(), ErrorKind::NotImplemented, "Cannot copy out of meta tensor; no data!");
+    refuse_mapped(t);
     if (t.dim() == 0) return wrap_scalar(item_of(t));
     if (t.is_conj() || t.is_negative()) return list_of(t, 0, t.offset());
     switch (t.dtype()) {
@@ -129,6 +135,7 @@ PyObject* requires_grad_(PyObject* o, PyObject* args, PyObject* kwargs) {
     need(PyArg_ParseTupleAndKeywords(args, kwargs, "|p:requires_grad_", const_cast<char**>(names), &on));
     check(!on || is_differentiable(self_of(o).dtype()),
           "only Tensors of floating point dtype can require gradients");
+    refuse_in_transform("requires_grad_()");
     set_requires_grad(self_of(o), on);
     Py_INCREF(o);
     return o;
@@ -479,6 +486,7 @@ int tensor_bool(PyObject* o) {
     const Tensor& t = self_of(o);
     check(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
     check(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+    refuse_choice(t);
     return number_of(t).to_bool();
   });
 }

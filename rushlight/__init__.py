@@ -191,6 +191,7 @@ _HOME = {
     "tensordot": "_products",
     "to_dlpack": "utils.dlpack",
     "unravel_index": "_differences",
+    "vmap": "func",
     "why_no_grad": "diagnosis.answers",
     "ops": "_ops",
     "get_device_module": "_streams",

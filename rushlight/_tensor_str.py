@@ -6,6 +6,8 @@ import math
 
 import rushlight as torch
 
+from . import _C
+
 _PROFILES = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
@@ -249,7 +251,23 @@ def _describe(tensor, contents: str | None) -> str:
     return described
 
 
+def _describe_wrapped(tensor, number: int, dual: bool, batched: bool, value, tangent) -> str:
+    """A tensor inside of vmap or forward mode: what it holds."""
+    text = _str(value)
+    if batched:
+        inner = text.replace("\n", "\n    ")
+        return f"BatchedTensor(lvl={number}, bdim=0, value=\n    {inner}\n)"
+    if not dual or not number or tangent is None:
+        return text
+    prefix = "tensor("
+    body = text.removesuffix(")")
+    return _add_suffixes(body, [f"tangent={_str(tangent)}"], len(prefix))
+
+
 def _str(tensor, *, tensor_contents: str | None = None) -> str:
     """``repr(tensor)``; ``tensor_contents`` stands for the numbers when given."""
     with torch.no_grad():
+        wrapped = _C._wrapper(tensor)
+        if wrapped is not None:
+            return _describe_wrapped(tensor, *wrapped)
         return _describe(tensor, tensor_contents)

@@ -131,7 +131,7 @@ void Run::add_to(Step& step, Node* node, int input, Tensor grad) {
     return;
   }
   const bool single = node->inputs.size() == 1;
-  if (!grad_enabled() && single && step.owned) {
+  if (!grad_enabled() && single && step.owned && !(modes() & kTransform)) {
     ops::add.in_place(place, grad);
     return;
   }

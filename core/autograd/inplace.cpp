@@ -78,8 +78,10 @@ class CopySlices : public Node {
           "freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you "
           "need to backward through the graph a second time or if you need to access saved tensors "
           "after calling backward.");
-    Tensor result = empty_strided(base_.sizes(), base_.strides(), grads[0].dtype(),
-                                  grads[0].device());
+    Tensor result = grads[0]->flags & kWrapped
+                        ? ops::new_empty_strided(grads[0], base_.sizes(), base_.strides())
+                        : empty_strided(base_.sizes(), base_.strides(), grads[0].dtype(),
+                                        grads[0].device());
     ops::copy_(result, grads[0]);
     const Tensor part = replay_ ? replay_(result)
                                 : ops::as_strided(result, view_.sizes(), view_.strides(),

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "autograd/node.h"
+#include "autograd/wrapper.h"
 #include "observe/events.h"
 
 namespace rl {
@@ -28,6 +29,7 @@ struct Autograd {
   std::unique_ptr<std::function<Tensor(const Tensor& base)>> replay;
   ViewKind kind = ViewKind::Normal;
   uint32_t seen_version = 0;      // when `node` was made: a stale view's is rebuilt
+  Ref<Wrapper> wrapper;           // of a tensor that vmap or jvp made
   std::vector<std::shared_ptr<Hook>> hooks;          // tensor hooks in order
   std::shared_ptr<Hook> retain_hook;
   std::vector<std::shared_ptr<Hook>> post_accumulate;

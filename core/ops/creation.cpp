@@ -306,7 +306,8 @@ const auto new_empty = define<Tensor(Tensor, Ints, MaybeDType, MaybeDevice)>(
   })
   .factory([](Tensor&, const Tensor&, Ints, MaybeDType, MaybeDevice) {});
 
-const auto new_empty_strided = define<Tensor(Tensor, Ints, Ints, MaybeDType, MaybeDevice)>(
+const Op<Tensor(Tensor, Ints, Ints, MaybeDType, MaybeDevice)> new_empty_strided =
+    define<Tensor(Tensor, Ints, Ints, MaybeDType, MaybeDevice)>(
     "new_empty_strided(Tensor self, int[] size, int[] stride, *, " RL_OPTIONS ") -> Tensor")
   .doc("An uninitialised tensor with the given strides, of this one's dtype and device.")
   .forms(Method)

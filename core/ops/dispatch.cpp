@@ -6,11 +6,13 @@
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 #include "ops/promotion.h"
+#include "ops/transform.h"
 #include "tensor/iterator.h"
 
 namespace rl {
 
 Interceptor transform_hook = nullptr;
+bool (*transform_in_place_hook)(const Record&, const Arg*) = nullptr;
 void (*autocast_hook)(const Record&, Arg*, Tensors&) = nullptr;
 LockHooks lock_hooks;
 
@@ -224,7 +226,8 @@ void call(const Record& r, const Arg* args, Value* results) {
   }
   const Seen seen = look_at(r, args);
   bool record = false;
-  if (seen.flags & (kNeedsGrad | kView)) {
+  if (seen.flags & (kNeedsGrad | kView | kBatched)) {
+    if (seen.flags & kBatched) return call_unwrapped(r, args, results);
     record = grad_enabled() && r.differentiable() && wants_gradient(r, args);
   }
   if (r.kind == Kind::Effect) {

@@ -7,6 +7,7 @@ namespace rl {
 // Transforms (vmap, jvp) and autocast are asked in this order; true means the call is done.
 using Interceptor = bool (*)(const Record& r, const Arg* args, Value* results);
 extern Interceptor transform_hook;
+extern bool (*transform_in_place_hook)(const Record& r, const Arg* args);
 // Autocast casts arguments: `args` is a copy to be changed; `kept` holds what the copies need.
 extern void (*autocast_hook)(const Record& r, Arg* args, Tensors& kept);
 

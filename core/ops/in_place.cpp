@@ -140,10 +140,13 @@ void call_in_place(const Record& r, const Arg* args) {
 }  // namespace
 
 void invoke_in_place(const Record& r, const Arg* args) {
-  if (!observed(kObserveOps)) return call_in_place(r, args);
+  constexpr uint32_t kSlow = kObserveOps | kTransform | kNewThread;
+  if (__builtin_expect(!(modes() & kSlow), 1)) return call_in_place(r, args);
   const Value self(args[0].as_tensor());
   HeardOp end(r, args, &self);
-  call_in_place(r, args);
+  const bool transforms = modes() & kTransform;
+  if (!transforms || !transform_in_place_hook || !transform_in_place_hook(r, args))
+    call_in_place(r, args);
   end.failed = false;
 }
 

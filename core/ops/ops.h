@@ -139,6 +139,8 @@ Device device_or_cpu(std::optional<Device> d);             // refuses what is no
 Tensor zeros_like(const Tensor& t);
 Tensor arange(int64_t end, DType dtype);
 Tensor full(Ints sizes, const Scalar& value, DType dtype, Device device = {});
+extern const Op<Tensor(Tensor, Ints, Ints, std::optional<DType>, std::optional<Device>)>
+    new_empty_strided;
 
 }  // namespace rl::ops
 

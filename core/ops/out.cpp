@@ -3,6 +3,7 @@
 #include "ops/ops.h"
 #include "ops/out_rule.h"
 #include "ops/pointwise.h"
+#include "ops/transform.h"
 
 namespace rl {
 
@@ -258,6 +259,7 @@ void invoke_out(const Record& r, const Arg* args, const Tensor* targets) {
   refuse_gradients(r, args, targets);
   if (r.out.tensors_only) refuse_numbers(r, args);
   if (r.out.check) r.out.check(args, targets);
+  if ((modes() & kTransform) && transform_out(r, args, targets)) return;
   NoGrad quiet;
   if (r.kind == Kind::Pointwise) pointwise_out(r, args, targets[0]);
   else if (is_drawn(r)) drawn_out(r, args, targets[0]);

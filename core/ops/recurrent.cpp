@@ -17,7 +17,10 @@ namespace {
 using Two = std::pair<Tensor, Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
-bool has_cells(const Tensor& t) { return t.dtype() == DType::Float || t.dtype() == DType::Double; }
+// Under vmap and jvp the plain ops serve, which have rules.
+bool has_cells(const Tensor& t) {
+  return (t.dtype() == DType::Float || t.dtype() == DType::Double) && !(modes() & kTransform);
+}
 
 Tensor part(const Tensor& gates, int64_t index, int64_t n) {
   return slice(gates, -1, index * n, (index + 1) * n, 1);

@@ -7,6 +7,8 @@ namespace rl {
 
 OwnerHooks owner_hooks;
 void (*free_autograd)(Autograd*) = nullptr;
+void (*keep_wrapper)(const Tensor&, const Tensor&) = nullptr;
+Scalar (*item_of_wrapped)(const Tensor&) = nullptr;
 
 TensorBody* TensorBody::make() {
   TensorBody* b = new (allocate_object(sizeof(TensorBody))) TensorBody;
@@ -148,7 +150,11 @@ Tensor alias(const Tensor& t, Ints sizes, Ints strides, int64_t offset) {
   return r;
 }
 
-Tensor alias(const Tensor& t) { return alias(t, t.sizes(), t.strides(), t.offset()); }
+Tensor alias(const Tensor& t) {
+  const Tensor r = alias(t, t.sizes(), t.strides(), t.offset());
+  if (t->flags & kWrapped) keep_wrapper(r, t);
+  return r;
+}
 
 Tensor scalar_tensor(const Scalar& value, DType dtype) {
   Tensor t = empty({}, dtype);
@@ -166,6 +172,7 @@ Tensor wrapped_number(const Scalar& value) {
 }
 
 Scalar item_of(const Tensor& t) {
+  if (t->flags & kWrapped) return item_of_wrapped(t);
   check(!t.is_meta(), "Tensor.item() cannot be called on meta tensors");
   const char* p = t.data();
   switch (t.dtype()) {

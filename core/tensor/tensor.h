@@ -21,6 +21,9 @@ enum TensorFlag : uint16_t {
   kOwnsObject = 1 << 6,     // the body keeps its Python object alive, not the other way round
   kView = 1 << 8,           // a differentiable view: its base may come to need gradients
   kCut = 1 << 7,            // made from inputs that need gradients while recording was off
+  kBatched = 1 << 9,        // wraps a tensor of which vmap maps one dimension (autograd/wrapper.h)
+  kDual = 1 << 10,          // ... a tensor with its tangent
+  kWrapped = kBatched | kDual,
 };
 
 enum class MemoryFormat : int8_t { Contiguous = 0, Preserve = 1, ChannelsLast = 2,
@@ -142,7 +145,9 @@ struct OwnerHooks {
   void (*drop)(void* owner) = nullptr;        // the body that kept this object alive is gone
 };
 extern OwnerHooks owner_hooks;
-// Autograd supplies how a body's graph data is freed.
+// Autograd supplies how a body's graph data is freed, and how an alias of a wrapper becomes one.
 extern void (*free_autograd)(Autograd*);
+extern void (*keep_wrapper)(const Tensor& alias, const Tensor& of);
+extern Scalar (*item_of_wrapped)(const Tensor& t);
 
 }  // namespace rl

@@ -22,6 +22,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "function",
     "functional",
     "grad",
@@ -45,7 +46,7 @@ _HOME = {
     "Variable": "variable",
 }
 _SUBMODULES = frozenset(
-    "anomaly_mode function functional graph profiler profiler_util variable".split()
+    "anomaly_mode forward_ad function functional graph profiler profiler_util variable".split()
 )
 
 
@@ -149,6 +150,12 @@ def backward(
                 "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
+    if _C._count_transforms(0):
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use "
+            "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
+            "transforms."
+        )
     if inputs is not None:
         # An edge is a tuple, too.
         one = isinstance(inputs, torch.Tensor) or _is_edge(inputs)
@@ -241,13 +248,17 @@ def grad(
 
 
 def _run_batched(run, grads: tuple, retain_graph) -> tuple:
-    count = next(g.shape[0] for g in grads if g is not None)
-    rows = []
-    for i in range(count):
-        one = tuple(None if g is None else g[i] for g in grads)
-        rows.append(run(one, retain_graph or i + 1 < count))
+    """One backward pass with a mapped dimension: the first of each gradient."""
+    from ..func.mapping import level
+
+    size = next(g.shape[0] for g in grads if g is not None)
+    with level(_C._enter_vmap, size, "error") as number:
+        found = run(
+            tuple(None if g is None else _C._wrap_batched(g, number) for g in grads), retain_graph
+        )
+        below = [None if g is None else (_C._unwrap(g, number) or (g, False)) for g in found]
     return tuple(
-        None if column[0] is None else torch.stack(column) for column in zip(*rows)
+        None if b is None else b[0] if b[1] else b[0].expand(size, *b[0].shape) for b in below
     )
 
 

@@ -45,10 +45,14 @@ def gradcheck(
         eps: half the distance of the two points of a difference.
         atol, rtol: agreement is |a - n| <= atol + rtol |n|, for every entry of the Jacobian.
         nondet_tol: how far two runs of the same backward may differ.
-        fast_mode: compares one random projection of each Jacobian instead of all its entries.
+        fast_mode: compares one random projection of each Jacobian instead of all its entries (of
+            those of reverse mode).
+        check_forward_ad: the Jacobian of forward mode is compared, too.
+        check_batched_grad, check_batched_forward_grad: several gradients (tangents) at once, by
+            vmap, are those taken one after the other.
 
     Raises GradcheckError with both Jacobians where they differ (unless `raise_exception` is
-    False: then the answer is False). Gradients in forward mode or in batches are not supported.
+    False: then the answer is False).
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError(
@@ -62,8 +66,6 @@ def gradcheck(
         raise AssertionError(
             "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
         )
-    if check_forward_ad or check_batched_grad:
-        raise NotImplementedError("gradcheck compares reverse-mode gradients only")
     inputs = (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs)
     tolerances = (eps, atol, rtol)
     try:
@@ -72,9 +74,18 @@ def gradcheck(
         if not outputs:
             _check_constant(func, inputs, eps)
             return True
+        parts = ("imaginary", "real") if any(o.is_complex() for o in outputs) else ("",)
+        for part in parts if check_forward_ad else ():
+            _compare_forward(func, inputs, part, tolerances)
+        if check_batched_forward_grad:
+            _check_batched_forward(func, inputs)
+        if not check_backward_ad:
+            return True
         compare = _compare_projections if fast_mode else _compare_jacobians
-        for part in ("imaginary", "real") if any(o.is_complex() for o in outputs) else ("",):
+        for part in parts:
             compare(func, inputs, part, tolerances, nondet_tol, check_grad_dtypes)
+        if check_batched_grad:
+            _check_batched(func, inputs)
         _check_zero_cotangent(func, inputs)
         if check_undefined_grad:
             _check_undefined(func, inputs)
@@ -306,12 +317,105 @@ def _compare_jacobians(func, inputs, part, tolerances, nondet_tol, check_dtypes)
                 raise GradcheckError(_not_reentrant(nondet_tol))
 
 
-def _mismatch(output: int, position: int, numerical, analytical, part: str) -> str:
+def _mismatch(output: int, position: int, numerical, analytical, part: str, mode="") -> str:
     prefix = f"While considering the {part} part of complex outputs only, " if part else ""
     return (
-        f"{prefix}Jacobian mismatch for output {output} with respect to input {position},\n"
+        f"{prefix}Jacobian {mode}mismatch for output {output} with respect to input {position},\n"
         f"numerical:{numerical}\nanalytical:{analytical}\n"
     )
+
+
+# ---- Forward mode
+
+
+def _tangents(func, inputs, x, direction) -> list:
+    """Tangents of the differentiable outputs where x moves along a direction."""
+    from .forward_ad import dual_level, make_dual, unpack_dual
+
+    with dual_level():
+        given = [make_dual(x, direction) if y is x else y for y in inputs]
+        found = []
+        for output in _differentiable(func(*given)):
+            primal, tangent = unpack_dual(output)
+            found.append(torch.zeros_like(primal) if tangent is None else tangent.detach())
+        return found
+
+
+def _forward_jacobian(func, inputs, x, part: str, outputs: int) -> list:
+    """As _numerical, by forward mode."""
+    rows = []
+    for index in itertools.product(*(range(n) for n in x.shape)):
+        slopes = []
+        for step in (1, 1j) if x.is_complex() else (1,):
+            direction = torch.zeros_like(x.detach())
+            direction[index] = step
+            slopes.append([_numbers(_part(t, part)) for t in _tangents(func, inputs, x, direction)])
+        if len(slopes) == 2:
+            slopes = [
+                [
+                    [complex(a, b) for a, b in zip(real, imag, strict=True)]
+                    for real, imag in zip(*slopes, strict=True)
+                ]
+            ]
+        rows.append(slopes[0])
+    return [[row[k] for row in rows] for k in range(outputs)]
+
+
+def _compare_forward(func, inputs, part, tolerances) -> None:
+    eps, atol, rtol = tolerances
+    outputs = _differentiable(func(*inputs))
+    shapes = [tuple(o.shape) for o in outputs]
+    for position, x in _varied(inputs):
+        numerical = _numerical(func, inputs, x, part, eps, shapes)
+        analytical = _forward_jacobian(func, inputs, x, part, len(outputs))
+        dtype = torch.complex128 if x.is_complex() else torch.float64
+        for o, output in enumerate(outputs):
+            size = (x.numel(), output.numel())
+            given, own = (_as_matrix(m[o], *size, dtype) for m in (numerical, analytical))
+            if not torch.allclose(own, given, rtol=rtol, atol=atol):
+                mode = "computed with forward mode "
+                raise GradcheckError(_mismatch(o, position, given, own, part, mode))
+
+
+# ---- Several at once
+
+
+def _check_batched(func, inputs) -> None:
+    """Gradients of two cotangents by one backward pass are those of two passes."""
+    wanted = [x for _, x in _varied(inputs)]
+    for place, output in enumerate(_differentiable(func(*inputs))):
+        seeds = [torch.rand_like(output) for _ in range(2)]
+        options = {"retain_graph": True, "allow_unused": True}
+        single = [torch.autograd.grad(output, wanted, s, **options) for s in seeds]
+        stacked = torch.stack(seeds)
+        batched = torch.autograd.grad(output, wanted, stacked, is_grads_batched=True, **options)
+        for k, (found, *rows) in enumerate(zip(batched, *single, strict=True)):
+            _compare_batched(found, rows, f"output {place} and input {k}")
+
+
+def _check_batched_forward(func, inputs) -> None:
+    """Tangents along two directions at once are those of one after the other."""
+    for k, x in _varied(inputs):
+        directions = [torch.rand_like(x.detach()) for _ in range(2)]
+        single = [_tangents(func, inputs, x, d) for d in directions]
+
+        def both(direction, x=x):
+            return tuple(_tangents(func, inputs, x, direction))
+
+        batched = torch.vmap(both)(torch.stack(directions))
+        for place, (found, *rows) in enumerate(zip(batched, *single, strict=True)):
+            _compare_batched(found, rows, f"output {place} and input {k}")
+
+
+def _compare_batched(found, rows: list, where: str) -> None:
+    if found is None and rows[0] is None:
+        return
+    expected = torch.stack(rows)
+    if not torch.allclose(found, expected):
+        raise GradcheckError(
+            f"For {where}, the results of one pass for several gradients differ from those of a "
+            f"pass for each:\nbatched:{found}\none by one:{expected}\n"
+        )
 
 
 def _not_reentrant(tolerance: float) -> str:

@@ -1,10 +1,58 @@
-"""Modules as functions of their parameters."""
+"""Transforms of functions: derivatives, vmap; modules as functions of their parameters."""
 
 from __future__ import annotations
 
+import functools
+
 from rushlight.nn.utils.stateless import _functional_call
 
-__all__ = ["functional_call", "stack_module_state"]
+from .differentiation import (
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    vjp,
+)
+from .mapping import vmap
+
+__all__ = [
+    "functional_call",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
+
+
+def functionalize(func, *, remove="mutations"):
+    """``func`` itself: a program that runs eagerly need not be rid of its in-place ops.
+
+    ``remove`` is "mutations" or "mutations_and_views".
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. "
+            "Valid options are:\n     remove='mutations': all inplace and out= operators will be "
+            "removed from the program, and replaced with their out-of-place equivalents.\n     "
+            "remove='mutations_and_views': In addition to the above, all aliasing operators "
+            "{view} will be replaced with their non-aliasing counterparts, {view}_copy.\n"
+        )
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        return func(*args, **kwargs)
+
+    return wrapped
 
 
 def functional_call(

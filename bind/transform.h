@@ -1,0 +1,18 @@
+// What the binding asks of function transforms.
+#pragma once
+#include "bind/tensor.h"
+
+namespace rl::bind {
+
+// A tensor that vmap maps has no memory of its own to be looked at.
+void refuse_mapped(const Tensor& t);
+// Nor a truth.
+void refuse_choice(const Tensor& t);
+// Whether a function is being transformed on this thread (forward_ad does not count).
+bool transforms_running();
+// Changes of requires_grad inside of a function that is being transformed.
+void refuse_in_transform(const char* method);
+
+int add_transform(PyObject* module);
+
+}  // namespace rl::bind

@@ -1,0 +1,253 @@
+// The transform stage: which level a call belongs to, recording there, wrapping what comes back.
+#include "ops/transform.h"
+
+#include "ops/op_node.h"
+
+namespace rl {
+namespace {
+
+template <class F> void each_tensor(const Record& r, const Arg* args, F f) {
+  for (uint64_t bits = r.tensor_params; bits; bits &= bits - 1) {
+    const Arg& a = args[__builtin_ctzll(bits)];
+    if (a.tag == Tag::Tensor) {
+      f(a.as_tensor());
+    } else if (a.tag == Tag::Tensors) {
+      for (const Tensor& t : a.tensors())
+        if (t) f(t);
+    }
+  }
+}
+
+int level_of_call(const Record& r, const Arg* args) {
+  int level = 0;
+  each_tensor(r, args, [&](const Tensor& t) {
+    if (t->flags & kWrapped) level = std::max(level, level_of(t));
+  });
+  if (!is_random(r)) return level;
+  for (int i = current_level(); i > level; --i)   // draws differ by sample, or must not be made
+    if (!level_at(i).forward) return i;
+  return level;
+}
+
+// The arguments whose gradients this level records: tensors of other levels are constants here.
+class OwnEdges {
+ public:
+  OwnEdges(const Record& r, const Arg* args, int level) : args_(args) {
+    if (level_at(level).open) return;
+    args_ = copy_;
+    for (size_t i = 0; i < r.params.size(); ++i) {
+      copy_[i] = args[i];
+      if (args[i].tag == Tag::Tensor) {
+        if (level_of(args[i].as_tensor()) != level) copy_[i] = Arg();
+      } else if (args[i].tag == Tag::Tensors) {
+        lists_.emplace_back();
+        for (const Tensor& t : args[i].tensors())
+          lists_.back().push_back(t && level_of(t) == level ? t : Tensor());
+        copy_[i] = Arg(lists_.back());
+      }
+    }
+  }
+  const Arg* args() const { return args_; }
+
+ private:
+  Arg copy_[kMostParams];
+  const Arg* args_;
+  std::deque<Tensors> lists_;
+};
+
+void finish(const Record& r, const Arg* args, Value* results, OpNode* node) {
+  Tensor outs[kMostResults];
+  TensorList list;
+  if (r.returns[0].list) {
+    list = results[0].tensors();
+  } else {
+    for (int i = 0; i < r.visible; ++i)
+      if (results[i].is_tensor()) outs[i] = results[i].tensor();
+    list = TensorList(outs, size_t(r.visible));
+  }
+  if (r.kind == Kind::View) {
+    const Tensor& self = args[r.first_tensor].as_tensor();
+    for (const Tensor& v : list)
+      if (v && !v.is_inference() && v->flags & kWrapped && self->flags & kWrapped)
+        record_view(v, self, grad_enabled() ? r.multi_view ? ViewKind::Multi : ViewKind::Normal
+                                            : ViewKind::NoGrad);
+  }
+  if (node) node->attach(list.data(), list.size());
+}
+
+bool transform(const Record& r, const Arg* args, Value* results) {
+  if (r.kind == Kind::Composite) return false;    // its body's calls come here one by one
+  const int level = level_of_call(r, args);
+  if (!level) return false;
+  const LevelCall c(r, args, level);
+  if (r.kind == Kind::Effect) {
+    if (level_at(level).forward) forward_in_place(c);
+    else batch_effect(c);
+    if (r.visible && args[0].is_tensor()) results[0] = Value(args[0].as_tensor());
+    return true;
+  }
+  std::unique_ptr<OpNode> node;
+  if (grad_enabled() && r.differentiable()) {
+    const OwnEdges own(r, args, level);
+    if (wants_gradient(r, own.args())) node.reset(new OpNode(r, own.args(), args));
+  }
+  {
+    const Descent down(level - 1);
+    if (c.at.forward) forward_rule(c, results);
+    else batch_rule(c, results);
+  }
+  finish(r, args, results, node.release());
+  return true;
+}
+
+bool transform_in_place(const Record& r, const Arg* args) {
+  if (r.kind == Kind::Composite) return false;
+  const int level = level_of_call(r, args);
+  if (!level) return false;
+  const LevelCall c(r, args, level);
+  const Tensor& self = args[0].as_tensor();
+  check_in_place(self);
+  Ref<Node> node;
+  if (grad_enabled() && r.differentiable()) {
+    const OwnEdges own(r, args, level);
+    if (wants_gradient(r, own.args())) {
+      Arg values[kMostParams];
+      std::copy(args, args + r.params.size(), values);
+      Tensor before;
+      if (r.saves_self) {
+        before = ops::clone(self);
+        values[0] = Arg(before);
+      }
+      node = Ref<Node>::take(new OpNode(r, own.args(), values));
+    }
+  }
+  if (level_at(level).forward) forward_in_place(c);
+  else batch_in_place(c);
+  if (node) {
+    auto* op = static_cast<OpNode*>(node.get());
+    rebase_history(self, std::move(node));
+    op->save_results(&self, 1);
+  }
+  return true;
+}
+
+[[gnu::constructor]] void supply() {
+  transform_hook = transform;
+  transform_in_place_hook = transform_in_place;
+}
+
+}  // namespace
+
+bool transform_out(const Record& r, const Arg* args, const Tensor* targets) {
+  int level = level_of_call(r, args);
+  for (int i = 0; i < r.visible; ++i)
+    if (targets[i]) level = std::max(level, level_of(targets[i]));
+  if (!level) return false;
+  check(level_at(level).forward, "Batching rule not implemented for aten::", r.base,
+        ".out; the fallback path doesn't work on out= or view ops.");
+  Value results[kMostResults];
+  invoke(r, args, results);
+  for (int i = 0; i < r.visible; ++i) ops::copy_(targets[i], results[i].tensor());
+  return true;
+}
+
+bool is_random(const Record& r) {
+  static const std::array<std::string_view, 4> kUnnamed = {"native_dropout", "_dropout_noise",
+                                                           "dropout", "rrelu_with_noise"};
+  for (const Param& p : r.params)
+    if (p.type == Type::Generator) return true;
+  return std::find(kUnnamed.begin(), kUnnamed.end(), r.name) != kUnnamed.end();
+}
+
+bool recorded_below(const Tensor& t) {
+  for (const Wrapper* w = wrapper_of(t); w; w = wrapper_of(w->value)) {
+    if (requires_grad(w->value)) return true;
+    if (w->tangent && (requires_grad(w->tangent) || recorded_below(w->tangent))) return true;
+  }
+  return false;
+}
+
+LevelCall::LevelCall(const Record& record, const Arg* given, int number)
+    : r(record), args(given), level(number), at(level_at(number)) {
+  each_tensor(r, args, [&](const Tensor& t) { batched |= is_mine(t) && wrapper_of(t)->batched; });
+}
+LevelCall::LevelCall(const LevelCall& c, const Arg* given)
+    : r(c.r), args(given), level(c.level), at(c.at) {
+  each_tensor(r, args, [&](const Tensor& t) { batched |= is_mine(t) && wrapper_of(t)->batched; });
+}
+
+bool LevelCall::is_mine(const Tensor& t) const {
+  const Wrapper* w = wrapper_of(t);
+  return w && w->serial == at.serial;
+}
+
+bool LevelCall::is_batched(size_t i) const {
+  return args[i].is_tensor() && is_mine(tensor(i)) && wrapper_of(tensor(i))->batched;
+}
+
+Tensor LevelCall::below(const Tensor& t) const {
+  if (!t) return t;
+  const Tensor u = unwrap_dead(t);
+  return is_mine(u) ? wrapper_of(u)->value : u;
+}
+
+Tensor LevelCall::expanded(const Tensor& t) const {
+  const Tensor u = unwrap_dead(t);
+  if (is_mine(u) && wrapper_of(u)->batched) return wrapper_of(u)->value;
+  const Tensor one = below(u);
+  Dims sizes{size()};
+  for (int64_t s : one.sizes()) sizes.push_back(s);
+  return ops::expand(one, sizes, false);
+}
+
+Lowered::Lowered(const LevelCall& c) {
+  for (size_t i = 0; i < c.r.params.size(); ++i) {
+    args_[i] = c.args[i];
+    if (c.args[i].tag == Tag::Tensor) {
+      set(i, c.below(c.tensor(i)));
+    } else if (c.args[i].tag == Tag::Tensors) {
+      lists_.emplace_back();
+      for (const Tensor& t : c.args[i].tensors()) lists_.back().push_back(c.below(t));
+      args_[i] = Arg(lists_.back());
+    }
+  }
+}
+
+void Lowered::set(size_t i, Tensor t) {
+  args_[i] = Arg(t);
+  kept_.push_back(std::move(t));
+}
+void Lowered::set(size_t i, Ints list) {
+  ints_.push_back(Dims(list));
+  args_[i] = Arg(ints_.back());
+}
+void Lowered::set(size_t i, Tensors list) {
+  lists_.push_back(std::move(list));
+  args_[i] = Arg(lists_.back());
+}
+
+void call_unwrapped(const Record& r, const Arg* args, Value* results) {
+  Arg again[kMostParams];
+  Small<Tensor, 4> kept;
+  std::deque<Tensors> lists;
+  bool dead = false;
+  for (size_t i = 0; i < r.params.size(); ++i) {
+    again[i] = args[i];
+    if (args[i].tag == Tag::Tensor) {
+      kept.push_back(unwrap_dead(args[i].as_tensor()));
+      dead |= !kept.back().same(args[i].as_tensor());
+      again[i] = Arg(kept.back());
+    } else if (args[i].tag == Tag::Tensors) {
+      lists.emplace_back();
+      for (const Tensor& t : args[i].tensors()) {
+        lists.back().push_back(t ? unwrap_dead(t) : t);
+        dead |= t && !lists.back().back().same(t);
+      }
+      again[i] = Arg(lists.back());
+    }
+  }
+  check(dead, r.name, ": a tensor of a transform reached the kernel");
+  invoke(r, again, results);
+}
+
+}  // namespace rl
