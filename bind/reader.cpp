@@ -102,7 +102,7 @@ bool read_number(PyObject* o, Arg& a) {
   }
   if (!is_tensor(o)) return false;
   const Tensor& t = tensor_of(o);
-  if (t.dim() != 0 || t.is_meta() || t.needs_grad()) return false;
+  if (t.dim() != 0 || t.is_meta() || t.needs_grad() || t->flags & kWrapped) return false;
   a = Arg(item_of(t));
   return true;
 }

@@ -9,6 +9,7 @@
 #include "kernels/random.h"
 #include "ops/dense.h"
 #include "ops/expect.h"
+#include "ops/transform.h"
 
 namespace rl::ops {
 
@@ -167,8 +168,11 @@ void check_operands(const Tensor& q, const Tensor& k, const Tensor& v, const Ten
 // Whether the blocked form takes a call; others are composed of plain ops.
 bool takes(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, double dropout) {
   if (q.dtype() != DType::Float && q.dtype() != DType::Double) return false;
+  for (const Tensor* t : {&q, &k, &v})
+    if (has_tangent(*t)) return false;          // the blocks have no second derivative
   if (q.dim() != 4 || k.dim() != 4 || v.dim() != 4 || dropout > 0) return false;
-  if (mask && (requires_grad(mask) || (mask.dtype() != DType::Bool && mask.dtype() != q.dtype())))
+  const bool added = mask && mask.dtype() != DType::Bool;
+  if (mask && (is_differentiated(mask) || (added && mask.dtype() != q.dtype())))
     return false;
   if (mask && mask.dim() != 2 && mask.dim() != 4) return false;
   const bool fits = q->sizes[0] == k->sizes[0] && k->sizes[0] == v->sizes[0] &&

@@ -69,7 +69,10 @@ namespace batching {
 void wrap_results(const LevelCall& c, Value* results, bool batched) {
   for (int i = 0; i < c.r.visible; ++i) {
     if (results[i].is_tensor()) {
-      results[i] = Value(wrap_batched(results[i].take_tensor(), c.at, batched));
+      Tensor t = results[i].take_tensor();
+      if (batched && (t.dim() == 0 || t.size(0) != c.size()))   // an empty result for all
+        t = ops::expand(t, with_size(c, t.sizes()), false);
+      results[i] = Value(wrap_batched(t, c.at, batched));
     } else if (results[i].arg().tag == Tag::Tensors) {
       Tensors wrapped;
       for (const Tensor& t : results[i].tensors())
@@ -138,17 +141,33 @@ void keep_promotion(const LevelCall& c, Lowered& low) {
 
 }  // namespace
 
+namespace {
+
+bool asks_channels_last(const LevelCall& c) {
+  for (size_t i = 0; i < c.r.params.size(); ++i)
+    if (c.args[i].tag == Tag::MemoryFormat &&
+        MemoryFormat(c.args[i].integer) >= MemoryFormat::ChannelsLast)
+      return true;
+  return false;
+}
+
+}  // namespace
+
 bool aligned_rule(const LevelCall& c, Value* results) {
   const int64_t rank = highest_rank(c);
+  if (asks_channels_last(c)) return folded(c, rank - 1, results);
   Lowered low(c);
   for (size_t i = 0; i < c.r.params.size(); ++i) {
     if (c.args[i].tag == Tag::Tensors) return false;
     if (c.is_batched(i)) low.set(i, aligned(c, c.tensor(i), rank));
   }
   keep_promotion(c, low);
-  if (c.r.first_tensor >= 0 && !c.is_batched(size_t(c.r.first_tensor)) &&
-      c.r.kind != Kind::Pointwise && c.args[c.r.first_tensor].is_tensor())
-    low.set(size_t(c.r.first_tensor), c.expanded(c.tensor(size_t(c.r.first_tensor))));
+  const size_t first = size_t(std::max(c.r.first_tensor, 0));
+  if (c.r.kind != Kind::Pointwise && c.args[first].is_tensor() && !c.is_batched(first)) {
+    Tensor v = c.expanded(c.tensor(first));
+    while (v.dim() <= rank) v = ops::unsqueeze(v, 1);
+    low.set(first, v);
+  }
   invoke(c.r, low.args(), results);
   return true;
 }

@@ -60,12 +60,13 @@ bool added_rule(const LevelCall& c, Value* results) {
                     : c.r.name == "addmv" ? left == 2 && right == 1 : left == 1 && right == 1;
   if (!fits || c.tensor(1).dtype() != c.tensor(2).dtype()) return false;
   Tensor r;
-  if (c.r.name == "addr") {
+  const bool outer = c.r.name == "addr";
+  if (outer) {
     r = unsqueeze(c.expanded(c.tensor(1)), -1) * unsqueeze(c.expanded(c.tensor(2)), -2);
   } else {
     r = product(c, 1, 2);
   }
-  const int64_t batch = c.is_batched(1) || c.is_batched(2) ? 1 : 0;
+  const int64_t batch = outer || c.is_batched(1) || c.is_batched(2) ? 1 : 0;
   if (c.r.name == "addbmm") r = ops::sum_dim(r, Ints(&batch, 1), false);
   const Scalar beta = c.args[3].scalar(), alpha = c.args[4].scalar();
   const int64_t rank = r.dim() - batch;

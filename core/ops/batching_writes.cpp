@@ -152,12 +152,13 @@ void batch_effect(const LevelCall& c) {
   const Descent down(c.level - 1);
   const LevelCall again(c, c.args);
   Lowered low(again);
-  if (c.r.name == "copy_" || c.r.name == "fill_.Tensor") {
+  const bool copies = (c.r.name == "copy_" || c.r.name == "fill_.Tensor") && c.args[1].is_tensor();
+  if (copies) {
     const bool grows = c.tensor(1).dim() > self.dim();
     if (again.is_batched(1)) low.set(1, aligned(again, c.tensor(1), self.dim()));
     if (grows) loop_in_place(again, invoke_effect);
     else ops::copy_(low[0].as_tensor(), low[1].as_tensor());
-  } else if (!c.batched || c.r.name == "fill_" || c.r.name == "zero_") {
+  } else if (!c.batched || c.r.name == "fill_" || c.r.name == "zero_" || c.r.name == "copy_") {
     invoke_effect(c.r, low.args());
   } else {
     loop_in_place(again, invoke_effect);

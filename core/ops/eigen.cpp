@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/linalg.h"
+#include "ops/transform.h"
 
 namespace rl::ops {
 namespace {
@@ -134,7 +135,7 @@ const Op<Tensor(Tensor, Text)> eigvalsh = define<Tensor(Tensor, Text)>(
   .forms(Linalg | Out)
   .exact_out()
   .composite([](const Tensor& A, Text uplo) {
-    return eigh_any(A, uplo, grad_enabled() && requires_grad(A)).first;
+    return eigh_any(A, uplo, is_differentiated(A)).first;
   });
 
 const auto linalg_eig = define<Two(Tensor)>(
@@ -185,7 +186,7 @@ const auto eigvals = define<Tensor(Tensor)>("linalg_eigvals(Tensor self) -> Tens
                 "dtype, but got eigenvalues with dtype %G"})
   .forms(Linalg | Out)
   .composite([](const Tensor& A) -> Tensor {
-    if (grad_enabled() && requires_grad(A)) return linalg_eig(A).first;
+    if (is_differentiated(A)) return linalg_eig(A).first;
     return eigvals_only(A);
   });
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/linalg.h"
+#include "ops/transform.h"
 
 namespace rl::ops {
 namespace {
@@ -148,7 +149,7 @@ const Op<Tensor(Tensor, MaybeText)> svdvals = define<Tensor(Tensor, MaybeText)>(
   .forms(Linalg | Out)
   .exact_out()
   .composite([](const Tensor& A, MaybeText driver) {
-    return std::get<1>(svd_any(A, false, grad_enabled() && requires_grad(A), driver));
+    return std::get<1>(svd_any(A, false, is_differentiated(A), driver));
   });
 
 const auto svd_plain = define<Three(Tensor, bool, bool)>(

@@ -75,10 +75,33 @@ void finish(const Record& r, const Arg* args, Value* results, OpNode* node) {
   if (node) node->attach(list.data(), list.size());
 }
 
+// transpose_ and its like: the wrapper turns into that of the view.
+void edit_view(const Record& r, const Arg* args, Value* results) {
+  std::string name = r.name;
+  name.erase(r.base.size() - 1, 1);
+  const Tensor& self = args[0].as_tensor();
+  Value made[kMostResults];
+  invoke(*find_record(name), args, made);
+  const Tensor& view = made[0].tensor();
+  become(self, view);
+  if (view->autograd->node) {
+    Autograd& a = *self->autograd;
+    a.node = view->autograd->node;
+    a.output = view->autograd->output;
+    self->flags |= kNeedsGrad;
+  }
+  self.bump_version();
+  results[0] = Value(self);
+}
+
 bool transform(const Record& r, const Arg* args, Value* results) {
   if (r.kind == Kind::Composite) return false;    // its body's calls come here one by one
   const int level = level_of_call(r, args);
   if (!level) return false;
+  if (r.kind == Kind::Produce && r.has_written) {
+    edit_view(r, args, results);
+    return true;
+  }
   const LevelCall c(r, args, level);
   if (r.kind == Kind::Effect) {
     if (level_at(level).forward) forward_in_place(c);
@@ -165,6 +188,15 @@ bool recorded_below(const Tensor& t) {
     if (w->tangent && (requires_grad(w->tangent) || recorded_below(w->tangent))) return true;
   }
   return false;
+}
+
+bool has_tangent(const Tensor& t) {
+  const Wrapper* w = wrapper_of(t);
+  return w && (w->tangent || has_tangent(w->value));
+}
+
+bool is_differentiated(const Tensor& t) {
+  return (grad_enabled() && (requires_grad(t) || recorded_below(t))) || has_tangent(t);
 }
 
 LevelCall::LevelCall(const Record& record, const Arg* given, int number)

@@ -61,7 +61,10 @@ void call_unwrapped(const Record& r, const Arg* args, Value* results);
 bool transform_out(const Record& r, const Arg* args, const Tensor* targets);
 
 bool is_random(const Record& r);
-// Whether what `t` wraps, on any level, takes part in a graph.
+// Whether what `t` wraps, on any level, takes part in a graph; has a tangent.
 bool recorded_below(const Tensor& t);
+bool has_tangent(const Tensor& t);
+// Whether derivatives with respect to `t` may be asked for.
+bool is_differentiated(const Tensor& t);
 
 }  // namespace rl
