@@ -109,8 +109,12 @@ bool batch_norm_rule(const LevelCall& c, Value* results) {
   }
   Value made[kMostResults];
   invoke(c.r, low.args(), made);
-  for (size_t i = 3; training && i <= 4; ++i)
-    if (running[i - 3]) ops::copy_(c.below(c.tensor(i)), by_channel(c, running[i - 3]));
+  for (size_t i = 3; training && i <= 4; ++i) {
+    if (!running[i - 3]) continue;
+    const Tensor whole = c.below(c.tensor(i));
+    if (whole.storage() == running[i - 3].storage()) continue;     // they were written themselves
+    ops::copy_(whole, by_channel(c, running[i - 3]));
+  }
   results[0] = Value(from_channels(c, made[0].tensor()));
   for (int i = 1; i < 3; ++i) {
     const Tensor& t = made[i].tensor();

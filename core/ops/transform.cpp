@@ -75,6 +75,32 @@ void finish(const Record& r, const Arg* args, Value* results, OpNode* node) {
   if (node) node->attach(list.data(), list.size());
 }
 
+// The node of an op that writes its first argument, if this level records one.
+Ref<Node> node_of_write(const Record& r, const Arg* args, int level) {
+  if (!grad_enabled() || !r.differentiable()) return nullptr;
+  const OwnEdges own(r, args, level);
+  if (!wants_gradient(r, own.args())) return nullptr;
+  Arg values[kMostParams];
+  std::copy(args, args + r.params.size(), values);
+  Tensor before;
+  if (r.saves_self) {
+    before = ops::clone(args[0].as_tensor());
+    values[0] = Arg(before);
+  }
+  return Ref<Node>::take(new OpNode(r, own.args(), values));
+}
+
+void write(const LevelCall& c, void (*below)(const LevelCall&)) {
+  const Tensor& self = c.tensor(0);
+  check_in_place(self);
+  Ref<Node> node = node_of_write(c.r, c.args, c.level);
+  below(c);
+  if (!node) return;
+  auto* op = static_cast<OpNode*>(node.get());
+  rebase_history(self, std::move(node));
+  op->save_results(&self, 1);
+}
+
 // transpose_ and its like: the wrapper turns into that of the view.
 void edit_view(const Record& r, const Arg* args, Value* results) {
   std::string name = r.name;
@@ -104,9 +130,9 @@ bool transform(const Record& r, const Arg* args, Value* results) {
   }
   const LevelCall c(r, args, level);
   if (r.kind == Kind::Effect) {
-    if (level_at(level).forward) forward_in_place(c);
-    else batch_effect(c);
-    if (r.visible && args[0].is_tensor()) results[0] = Value(args[0].as_tensor());
+    if (!args[0].is_tensor()) fail(ErrorKind::Runtime, "vmap: ", r.name, " is not supported");
+    write(c, c.at.forward ? forward_in_place : batch_effect);
+    if (r.visible) results[0] = Value(args[0].as_tensor());
     return true;
   }
   std::unique_ptr<OpNode> node;
@@ -128,29 +154,7 @@ bool transform_in_place(const Record& r, const Arg* args) {
   const int level = level_of_call(r, args);
   if (!level) return false;
   const LevelCall c(r, args, level);
-  const Tensor& self = args[0].as_tensor();
-  check_in_place(self);
-  Ref<Node> node;
-  if (grad_enabled() && r.differentiable()) {
-    const OwnEdges own(r, args, level);
-    if (wants_gradient(r, own.args())) {
-      Arg values[kMostParams];
-      std::copy(args, args + r.params.size(), values);
-      Tensor before;
-      if (r.saves_self) {
-        before = ops::clone(self);
-        values[0] = Arg(before);
-      }
-      node = Ref<Node>::take(new OpNode(r, own.args(), values));
-    }
-  }
-  if (level_at(level).forward) forward_in_place(c);
-  else batch_in_place(c);
-  if (node) {
-    auto* op = static_cast<OpNode*>(node.get());
-    rebase_history(self, std::move(node));
-    op->save_results(&self, 1);
-  }
+  write(c, c.at.forward ? forward_in_place : batch_in_place);
   return true;
 }
 
