@@ -219,6 +219,7 @@ from ._differences import unravel_index as unravel_index
 from ._settings import use_deterministic_algorithms as use_deterministic_algorithms
 from ._checks import while_loop as while_loop
 from .diagnosis.answers import why_no_grad as why_no_grad
+from .func import vmap as vmap
 e: float
 pi: float
 inf: float

@@ -1,6 +1,8 @@
 // The transform stage: which level a call belongs to, recording there, wrapping what comes back.
 #include "ops/transform.h"
 
+#include <unordered_set>
+
 #include "ops/op_node.h"
 
 namespace rl {
@@ -52,7 +54,7 @@ class OwnEdges {
  private:
   Arg copy_[kMostParams];
   const Arg* args_;
-  std::deque<Tensors> lists_;
+  std::list<Tensors> lists_;
 };
 
 void finish(const Record& r, const Arg* args, Value* results, OpNode* node) {
@@ -179,11 +181,16 @@ bool transform_out(const Record& r, const Arg* args, const Tensor* targets) {
 }
 
 bool is_random(const Record& r) {
-  static const std::array<std::string_view, 4> kUnnamed = {"native_dropout", "_dropout_noise",
-                                                           "dropout", "rrelu_with_noise"};
-  for (const Param& p : r.params)
-    if (p.type == Type::Generator) return true;
-  return std::find(kUnnamed.begin(), kUnnamed.end(), r.name) != kUnnamed.end();
+  static const std::unordered_set<const Record*> draws = [] {
+    std::unordered_set<const Record*> found;
+    for (const Record& each : registry()) {
+      bool named = each.name == "native_dropout" || each.name == "_dropout_noise";
+      for (const Param& p : each.params) named |= p.type == Type::Generator;
+      if (named) found.insert(&each);
+    }
+    return found;
+  }();
+  return draws.count(&r);
 }
 
 bool recorded_below(const Tensor& t) {

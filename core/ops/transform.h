@@ -1,5 +1,7 @@
 // The stage between a call and its op where vmap and jvp take their part.
 #pragma once
+#include <list>
+
 #include "ops/call.h"
 
 namespace rl {
@@ -37,8 +39,8 @@ class Lowered {
 
  private:
   Arg args_[kMostParams];
-  std::deque<Tensors> lists_;
-  std::deque<Dims> ints_;
+  std::list<Tensors> lists_;      // elements stay where they are, and an empty list costs nothing
+  std::list<Dims> ints_;
   Small<Tensor, 4> kept_;
 };
 

@@ -236,8 +236,11 @@ def _second(func, inputs, v, create_graph: bool, strict: bool, function: str):
         _check_differentiable((output,))
     first = _gradients((output,), inputs, (torch.ones_like(output),), create_graph=True)
     if strict:
-        _check_dependent(first, "back")
-        _check_differentiable(first, of_jacobian=True)
+        found = [torch.zeros_like(x) if g is None else g for g, x in zip(first, inputs)]
+        dependent = [g for g in first if g is not None]
+        if len(dependent) < len(found) and all(g.requires_grad for g in dependent):
+            _check_dependent(first, "back")
+        _check_differentiable(found, of_jacobian=True)
     return single, inputs, vectors, output, first
 
 
@@ -351,11 +354,11 @@ def _at_once(outputs: tuple, inputs: tuple, create_graph: bool) -> tuple:
     return tuple(tuple(row) for row in _jacobian_by_output(rows, list(outputs), list(inputs)))
 
 
-def _forward(func, inputs: tuple, single: bool, create_graph: bool):
+def _forward(func, inputs: tuple, single: bool):
     """The Jacobian column by column: all unit vectors pushed forward at once."""
     from ..func import jacfwd
 
-    inputs = _prepared(inputs, create_graph)
+    inputs = tuple(x.detach() for x in inputs)
     one = []
 
     def checked(*values):
@@ -408,7 +411,7 @@ def jacobian(
                 "implemented for `vectorize=True`."
             )
         single = not isinstance(inputs, tuple)
-        return _forward(func, _as_tuple(inputs, "inputs", "jacobian"), single, create_graph)
+        return _forward(func, _as_tuple(inputs, "inputs", "jacobian"), single)
     with torch.enable_grad():
         single = not isinstance(inputs, tuple)
         inputs = _prepared(_as_tuple(inputs, "inputs", "jacobian"), create_graph)
@@ -466,12 +469,12 @@ def hessian(
             return grad(value, argnums=tuple(range(len(points))))(*points)
         output = value(*points)
         found = _gradients((output,), points, (torch.ones_like(output),), create_graph=True)
-        if strict:
-            _strict_row(found, 0, points, False)
-            _check_differentiable(found, of_jacobian=True)
-        return tuple(
+        found = tuple(
             torch.zeros_like(x) if g is None else g for g, x in zip(found, points, strict=True)
         )
+        if strict:
+            _check_differentiable(found, of_jacobian=True)
+        return found
 
     result = jacobian(
         gradient,

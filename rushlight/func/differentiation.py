@@ -215,8 +215,9 @@ def _vjp(func, primals: tuple, has_aux: bool, places=None) -> tuple:
         if given_structure != structure:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of "
-                f"outputs to the function. cotangents: {given_structure}, primal output: "
-                f"{structure}"
+                "outputs to the function. cotangents: "
+                f"{pytree.treespec_pprint(given_structure)}, primal output: "
+                f"{pytree.treespec_pprint(structure)}"
             )
         record = larger and torch.is_grad_enabled()
         for g in given:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 
 import rushlight as torch
@@ -17,24 +16,33 @@ def _name(func) -> str:
     return getattr(func, "__name__", None) or repr(func)
 
 
-@contextlib.contextmanager
-def running(by: int = 1):
+class running:
     """While a transform runs, what would break into its graphs is refused."""
-    _C._count_transforms(by)
-    try:
-        yield
-    finally:
-        _C._count_transforms(-by)
+
+    __slots__ = ()
+
+    def __enter__(self):
+        _C._count_transforms(1)
+
+    def __exit__(self, kind, value, trace):
+        _C._count_transforms(-1)
 
 
-@contextlib.contextmanager
-def level(enter, *args):
-    """A level of the core, from entering to leaving."""
-    number = enter(*args)
-    try:
-        with running():
-            yield number
-    finally:
+class level(running):
+    """A level of the core, from entering (``enter(*args)`` tells its number) to leaving."""
+
+    __slots__ = ("args", "enter")
+
+    def __init__(self, enter, *args):
+        self.enter, self.args = enter, args
+
+    def __enter__(self):
+        number = self.enter(*self.args)
+        _C._count_transforms(1)
+        return number
+
+    def __exit__(self, kind, value, trace):
+        _C._count_transforms(-1)
         _C._leave_level()
 
 
@@ -42,7 +50,8 @@ def level(enter, *args):
 
 
 def _flat_inputs(func, in_dims, args: tuple) -> tuple:
-    """The leaves of the arguments, the mapped dimension of each, and their structure."""
+    """The leaves of the arguments, the mapped dimension of each, and their structure (None: a
+    flat tuple)."""
     name = _name(func)
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
@@ -54,6 +63,8 @@ def _flat_inputs(func, in_dims, args: tuple) -> tuple:
             f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are "
             "trying to vmap over a function with no inputs. The latter is unsupported."
         )
+    if isinstance(in_dims, int) and all(isinstance(x, torch.Tensor) for x in args):
+        return args, [_checked_dim(name, in_dims, x, in_dims) for x in args], None
     leaves, spec = pytree.tree_flatten(args)
     dims = pytree._broadcast_to_and_flatten(in_dims, spec, is_leaf=lambda x: x is None)
     if dims is None:
@@ -123,6 +134,8 @@ def _flat_out_dims(func, out_dims, outputs, spec) -> list:
 
 
 def _check_out_dims(func, out_dims) -> None:
+    if isinstance(out_dims, int):
+        return
     leaves = pytree.tree_leaves(out_dims, is_leaf=lambda x: x is None)
     if not all(d is None or isinstance(d, int) for d in leaves):
         raise ValueError(
@@ -134,8 +147,11 @@ def _check_out_dims(func, out_dims) -> None:
 
 def map_outputs(func, outputs, out_dims, number: int, size: int) -> tuple:
     """Values of the level below and their mapped dimensions (None: the same for all), in order."""
-    leaves, spec = pytree.tree_flatten(outputs)
-    dims = _flat_out_dims(func, out_dims, outputs, spec)
+    if isinstance(outputs, torch.Tensor) and isinstance(out_dims, int):
+        leaves, spec, dims = [outputs], pytree.treespec_leaf(), [out_dims]
+    else:
+        leaves, spec = pytree.tree_flatten(outputs)
+        dims = _flat_out_dims(func, out_dims, outputs, spec)
     found = []
     for leaf, dim in zip(leaves, dims, strict=True):
         if not isinstance(leaf, torch.Tensor):
@@ -175,9 +191,11 @@ def _run(func, leaves, dims, spec, size, out_dims, randomness, kwargs):
             x if d is None else _C._wrap_batched(x, number)
             for x, d in zip(values, dims, strict=True)
         ]
-        outputs = func(*pytree.tree_unflatten(wrapped, spec), **kwargs)
+        inputs = wrapped if spec is None else pytree.tree_unflatten(wrapped, spec)
+        outputs = func(*inputs, **kwargs)
         found, structure = map_outputs(func, outputs, out_dims, number, size)
-    return pytree.tree_unflatten(_placed(found), structure)
+    placed = _placed(found)
+    return placed[0] if structure.is_leaf() else pytree.tree_unflatten(placed, structure)
 
 
 def _in_chunks(func, leaves, dims, spec, size, out_dims, randomness, chunk_size, kwargs):
