@@ -187,12 +187,35 @@ bool dynamic_rule(const LevelCall& c, Value* results) {
   refuse_dynamic(c);
 }
 
+// The call with one argument's dimension mapped, element by element, and the others as they are.
+bool aligned_first(const LevelCall& c, size_t mapped, Value* results) {
+  Lowered low(c);
+  low.set(mapped, c.expanded(c.tensor(mapped)));
+  invoke(c.r, low.args(), results);
+  return true;
+}
+
 // One sequence of boundaries for all.
 bool bucketize_rule(const LevelCall& c, Value* results) {
-  return !c.is_batched(1) && aligned_rule(c, results);
+  return !c.is_batched(1) && aligned_first(c, 0, results);
+}
+
+bool searchsorted_rule(const LevelCall& c, Value* results) {
+  const bool shared = !c.is_batched(0) && !c.is_batched(5) && c.tensor(0).dim() == 1;
+  return shared && c.args[1].is_tensor() && aligned_first(c, 1, results);
+}
+// Whether each element of a sample is among those that are the same for all.
+bool isin_rule(const LevelCall& c, Value* results) {
+  return !c.is_batched(1) && aligned_first(c, 0, results);
+}
+bool one_hot_rule(const LevelCall& c, Value* results) {
+  return c.args[1].integer >= 0 && aligned_first(c, 0, results);
 }
 
 [[gnu::constructor]] void add_indexing() {
+  add_batching_rule("searchsorted.Tensor", searchsorted_rule);
+  for (const char* name : {"isin", "isin.Tensor_Scalar"}) add_batching_rule(name, isin_rule);
+  add_batching_rule("one_hot", one_hot_rule);
   add_batching_rule("bucketize.Tensor", bucketize_rule);
   add_batching_rule("index", index_rule);
   add_batching_rule("index_put", index_put_rule);

@@ -166,7 +166,47 @@ bool group_norm_rule(const LevelCall& c, Value* results) {
                                            Dims{c.size(), c.args[3].integer, -1})));
   return true;
 }
+Tensor by_image(const Tensor& t) {           // [B, N, ...] to [B * N, ...]
+  Dims sizes{t.size(0) * t.size(1)};
+  for (int64_t d = 2; d < t.dim(); ++d) sizes.push_back(t.size(d));
+  return ops::reshape(t, sizes);
+}
+
+bool group_norm_backward_rule(const LevelCall& c, Value* results) {
+  if (c.size() == 0) return false;
+  const int64_t group = c.args[5].integer, mask = c.args[6].integer;
+  const Tensor g = c.expanded(c.tensor(0)), x = c.expanded(c.tensor(1));
+  const Tensor mean = c.expanded(c.tensor(2)), rstd = c.expanded(c.tensor(3));
+  if (mask & 1) {
+    Lowered low(c);
+    Tensor scaled = g;
+    if (has(c, 4) && c.is_batched(4)) {
+      Dims shape{c.size(), 1, c.tensor(4).size(0)};
+      shape.resize(size_t(x.dim()), 1);
+      scaled = g * ops::reshape(c.expanded(c.tensor(4)), shape);
+      low[4] = Arg();
+    }
+    low.set(0, by_image(scaled));
+    low.set(1, by_image(x));
+    low.set(2, by_image(mean));
+    low.set(3, by_image(rstd));
+    low[6] = Arg(int64_t(1));
+    Value made[kMostResults];
+    invoke(c.r, low.args(), made);
+    results[0] = Value(Tensor(ops::reshape(made[0].tensor(), x.sizes())));
+  }
+  Dims dims{1};
+  for (int64_t d = 3; d < x.dim(); ++d) dims.push_back(d);
+  if (mask & 2) {
+    const Tensor parts = ops::reshape(x, Dims{c.size(), x.size(1), group, -1});
+    const Tensor unit = (parts - unsqueeze(mean, -1)) * unsqueeze(rstd, -1);
+    results[1] = Value(ops::sum_dim(g * ops::reshape(unit, x.sizes()), dims, false));
+  }
+  if (mask & 4) results[2] = Value(ops::sum_dim(g, dims, false));
+  return true;
+}
 [[gnu::constructor]] void add_norms() {
+  add_batching_rule("_group_norm_backward", group_norm_backward_rule);
   add_batching_rule("native_batch_norm", batch_norm_rule);
   add_batching_rule("_batch_norm_backward", batch_norm_backward_rule);
   add_batching_rule("native_group_norm", group_norm_rule);

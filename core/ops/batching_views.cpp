@@ -44,7 +44,8 @@ bool matrices(const LevelCall& c, Value* results) {
 [[gnu::constructor]] void add_matrices() {
   for (const char* name : {"cholesky_solve", "linalg_ldl_solve", "lu_unpack", "linalg_lu_solve",
                            "linalg_householder_product", "linalg_solve_triangular",
-                           "triangular_solve", "_linalg_solve_ex"})
+                           "triangular_solve", "_linalg_solve_ex", "_cdist_forward",
+                           "_cdist_backward", "_euclidean_dist"})
     add_batching_rule(name, matrices, "leading");
 }
 
@@ -53,7 +54,12 @@ template <int64_t N> bool fold(const LevelCall& c, Value* results) { return fold
 bool fold_spatial(const LevelCall& c, Value* results) {
   return folded(c, c.args[c.r.param("spatial")].integer + 1, results);
 }
+bool fold_images(const LevelCall& c, Value* results) {
+  return folded(c, c.tensor(size_t(c.r.first_tensor)).dim() - 1, results);
+}
 [[gnu::constructor]] void add_folded() {
+  for (const char* name : {"channel_shuffle", "native_channel_shuffle"})
+    add_batching_rule(name, fold_images, "folded");
   for (const char* name : {"reflection_pad1d", "replication_pad1d", "upsample_nearest1d",
                            "upsample_nearest1d_backward", "_upsample_nearest_exact1d",
                            "_upsample_nearest_exact1d_backward", "upsample_linear1d",

@@ -24,7 +24,6 @@ Tensor spread(const LevelCall& c, const Tensor& t) {
   Dims strides{int64_t(bytes_needed(one.sizes(), one.strides(), 0, 1))};
   for (int64_t s : one.strides()) strides.push_back(s);
   const Tensor many = ops::new_empty_strided(one, with_size(c, one.sizes()), strides);
-  NoGrad quiet;
   ops::copy_(many, one);
   return many;
 }

@@ -396,9 +396,20 @@ Tensor zero_tangent(const Tensor& primal) {
   return z;
 }
 
+// Whether views look at the memory of a tangent, so that a change must be written there.
+bool is_shared(const Tensor& self, const Tensor& tangent) {
+  return is_view(self) || tangent->storage->refs() > 1;
+}
+
 void set_tangent(const LevelCall& c, const Tensor& self, const Tensor& tangent) {
   Wrapper& w = *wrapper_of(self);
   if (!w.tangent && !tangent) return;
+  if (w.tangent && !is_shared(self, w.tangent)) {
+    const bool alike = tangent && tangent.strides() == self.strides();
+    w.tangent = !tangent || alike ? tangent : Tensor(zero_tangent(w.value));
+    if (tangent && !alike) ops::copy_(w.tangent, tangent);
+    return;
+  }
   if (!w.tangent && is_view(self)) {
     const Tensor base = base_of(self);
     Wrapper& of_base = *wrapper_of(base);
@@ -444,6 +455,11 @@ void forward_in_place(const LevelCall& given) {
   if (c.r.kind == Kind::Effect) return effect(c, self);
   Forward f(c);
   if (!f.any) return invoke_in_place(c.r, f.low.args());
+  if (grad_enabled()) {                 // what the level below saves is not what will be written
+    f.low.set(0, ops::clone(f.low[0].as_tensor()));
+    Tensor& own = f.tangents[0][0];
+    if (own && is_shared(self, own)) own = ops::clone(own);
+  }
   f.run();
   const Tensor made = f.primal[0].is_tensor() ? f.primal[0].tensor() : Tensor();
   if (!made || made.sizes() != self.sizes() || !can_cast(made.dtype(), self.dtype()))

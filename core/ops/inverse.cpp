@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ops/linalg.h"
+#include "ops/transform.h"
 
 namespace rl::ops {
 namespace {
@@ -147,7 +148,7 @@ const auto det_factored = define<Three(Tensor)>(
            const Tensor& pivots) -> Tensor {
     if (!grad) return Tensor();
     const Tensor right = multiples_of_identity(grad * conj(result), rows(A));
-    if (grad_enabled()) return linalg_solve(adjoint_of(A), right);
+    if (grad_enabled() || A->is(kWrapped)) return linalg_solve(adjoint_of(A), right);
     // A determinant is smooth: a singular matrix has the gradient of a neighbour.
     const Tensor diagonal_u = main_diagonal(lu);
     const double tiny = real_of(lu.dtype()) == DType::Double ? 2.220446049250313e-16
@@ -226,7 +227,7 @@ const auto slogdet_factored = define<Four(Tensor)>(
       g = g ? Tensor(g + turn) : turn;
     }
     const Tensor right = multiples_of_identity(g, rows(A));
-    if (grad_enabled()) return linalg_solve(adjoint_of(A), right);
+    if (grad_enabled() || has_tangent(A)) return linalg_solve(adjoint_of(A), right);
     return lu_solve_op(lu, pivots, right, true, true);
   });
 

@@ -1,5 +1,6 @@
 // Linear systems: with any square matrix, with a triangular one.
 #include "ops/linalg.h"
+#include "ops/transform.h"
 
 namespace rl::ops {
 namespace {
@@ -109,8 +110,9 @@ const Op<Four(Tensor, Tensor, bool, bool)> linalg_solve_factored =
     if (!grad) return {};
     const bool vector = is_vector_case(A, B);
     const Tensor g = as_matrix(grad, vector);
-    const Tensor right = grad_enabled() ? Tensor(linalg_solve(adjoint_of(A), g, left))
-                                        : Tensor(lu_solve_op(lu, pivots, g, left, true));
+    const bool again = grad_enabled() || has_tangent(A);   // by what has derivatives
+    const Tensor right = again ? Tensor(linalg_solve(adjoint_of(A), g, left))
+                               : Tensor(lu_solve_op(lu, pivots, g, left, true));
     Two made;
     if (needs[0]) {
       const Tensor x = as_matrix(result, vector);
