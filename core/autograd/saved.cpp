@@ -55,8 +55,9 @@ Saved::Saved(const Arg& arg, bool output) {
         "inference mode in computation tracked by autograd. To work around this, you can "
         "make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
         "instead of `torch.inference_mode()`.");
+  output = output && t->autograd && t->autograd->node;  // else it has no place in the graph
   is_output_ = output;
-  if (output && t->autograd) output_ = t->autograd->output;
+  if (output) output_ = t->autograd->output;
   if (__builtin_expect(modes() & kSavedHooks, 0) && pack_saved) {
     NoGrad quiet;
     hooks_ = pack_saved(output ? detached(t) : t);

@@ -168,8 +168,10 @@ void check_operands(const Tensor& q, const Tensor& k, const Tensor& v, const Ten
 // Whether the blocked form takes a call; others are composed of plain ops.
 bool takes(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, double dropout) {
   if (q.dtype() != DType::Float && q.dtype() != DType::Double) return false;
-  for (const Tensor* t : {&q, &k, &v})
-    if (has_tangent(*t)) return false;          // the blocks have no second derivative
+  for (const Tensor* t : {&q, &k, &v}) {
+    // The blocks have no second derivative, and a wrapper cannot keep what is saved for the first.
+    if (has_tangent(*t) || ((*t)->flags & kWrapped && requires_grad(*t))) return false;
+  }
   if (q.dim() != 4 || k.dim() != 4 || v.dim() != 4 || dropout > 0) return false;
   const bool added = mask && mask.dtype() != DType::Bool;
   if (mask && (is_differentiated(mask) || (added && mask.dtype() != q.dtype())))

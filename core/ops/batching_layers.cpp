@@ -32,6 +32,16 @@ bool layer_norm_rule(const LevelCall& c, Value* results) {
   return true;
 }
 
+// (x - mean) * rstd over `dims`. The statistics were saved as plain numbers: where derivatives of
+// this are asked for, they are computed again from x, eps being what rstd is short of.
+Tensor normalised(const Tensor& x, const Tensor& mean, const Tensor& rstd, const Dims& dims) {
+  if (!is_differentiated(x)) return (mean ? x - mean : x) * rstd;
+  const Tensor centred = mean ? x - ops::mean_dim(x, dims, true) : x;
+  const Tensor variance = ops::mean_dim(centred * centred, dims, true);
+  const Tensor eps = ops::detach(ops::pow_number(rstd, Scalar(-2)) - variance);
+  return centred * ops::rsqrt(variance + eps);
+}
+
 bool layer_norm_backward_rule(const LevelCall& c, Value* results) {
   const bool rms = c.r.name == "_rms_norm_backward";
   const size_t rstd = rms ? 3 : 4, weight = rms ? 4 : 5, mask_at = rms ? 5 : 7;
@@ -59,8 +69,10 @@ bool layer_norm_backward_rule(const LevelCall& c, Value* results) {
     return lead.empty() ? t : Tensor(ops::sum_dim(t, lead, false));
   };
   if (mask & 2) {
-    const Tensor centred = rms ? x : x - low[3].as_tensor();
-    results[1] = Value(summed(g * (centred * low[rstd].as_tensor())));
+    Dims own;
+    for (int64_t d = int64_t(lead.size()) + 1; d <= rank; ++d) own.push_back(d);
+    const Tensor mean = rms ? Tensor() : low[3].as_tensor();
+    results[1] = Value(summed(g * normalised(x, mean, low[rstd].as_tensor(), own)));
   }
   if (!rms && mask & 4) results[2] = Value(summed(g));
   return true;
@@ -199,7 +211,7 @@ bool group_norm_backward_rule(const LevelCall& c, Value* results) {
   for (int64_t d = 3; d < x.dim(); ++d) dims.push_back(d);
   if (mask & 2) {
     const Tensor parts = ops::reshape(x, Dims{c.size(), x.size(1), group, -1});
-    const Tensor unit = (parts - unsqueeze(mean, -1)) * unsqueeze(rstd, -1);
+    const Tensor unit = normalised(parts, unsqueeze(mean, -1), unsqueeze(rstd, -1), Dims{3});
     results[1] = Value(ops::sum_dim(g * ops::reshape(unit, x.sizes()), dims, false));
   }
   if (mask & 4) results[2] = Value(ops::sum_dim(g, dims, false));

@@ -229,7 +229,7 @@ bool convolution_backward_rule(const LevelCall& c, Value* results) {
 // ---- Attention: samples are more of the batch.
 
 bool attention_rule(const LevelCall& c, Value* results) {
-  const size_t first = c.r.name == "_attention" ? 0 : 1, mask = first + 3;
+  const size_t first = size_t(c.r.param("query")), mask = size_t(c.r.param("attn_mask"));
   if (c.size() == 0) return false;
   Lowered low(c);
   const int64_t n = c.tensor(first).size(0);

@@ -1,4 +1,5 @@
 // Forward mode: tangents of results from those of arguments.
+#include <limits>
 #include <set>
 
 #include "ops/op_node.h"
@@ -77,6 +78,8 @@ struct Forward {
   void each_by_itself(bool bias);
   void added();
   bool pointwise();
+  bool row_norm();
+  void norm(const Dims& dims, bool centred, double eps);
   void two_passes();
   void add(Tensor& sum, const Tensor& t) const {
     if (t) sum = sum ? Tensor(sum + t) : t;
@@ -156,6 +159,40 @@ void Forward::added() {
     add(sum, ops::expand(of(0), whole.sizes(), false) * c.args[r.param("beta")].scalar());
   }
   moved[0] = Value(sum);
+}
+
+// Norms: their saved statistics are plain numbers, so that of two reverse passes no further
+// derivative could be taken. h = (x - m(x)) rstd; dh = rstd (t - m(t) - h m(t h)).
+void Forward::norm(const Dims& dims, bool centred, double eps) {
+  call(low, primal);
+  const Tensor x = low[0].as_tensor(), out = primal[0].tensor();
+  const auto m = [&](const Tensor& t) { return ops::mean_dim(t, dims, true); };
+  const Tensor from = centred ? x - m(x) : x;
+  const Tensor rstd = ops::rsqrt(m(from * from) + Scalar(eps)), h = from * rstd;
+  Tensor sum;
+  if (moves(0)) {
+    const Tensor u = centred ? of(0) - m(of(0)) : of(0);
+    sum = rstd * (u - h * m(of(0) * h));
+    if (low[2].is_tensor()) sum = sum * low[2].as_tensor();
+  }
+  if (moves(2)) add(sum, h * of(2));
+  if (centred && moves(3)) add(sum, ops::expand(of(3), out.sizes(), false));
+  moved[0] = Value(sum && sum.dtype() != out.dtype() ? ops::to_dtype(sum, out.dtype()) : sum);
+}
+
+bool Forward::row_norm() {
+  const Tensor& x = low[0].as_tensor();
+  const bool centred = r.name == "native_layer_norm";
+  if ((!centred && r.name != "_fused_rms_norm") || x.is_complex()) return false;
+  Dims dims;
+  const int64_t own = int64_t(c.args[1].ints().size());
+  for (int64_t d = x.dim() - own; d < x.dim(); ++d) dims.push_back(d);
+  const Arg& eps = c.args[centred ? 4 : 3];
+  const bool wide = x.dtype() == DType::Double;
+  norm(dims, centred, !eps.is_none() ? eps.scalar().to_double()
+                      : wide         ? std::numeric_limits<double>::epsilon()
+                                     : double(std::numeric_limits<float>::epsilon()));
+  return true;
 }
 
 // A formula with the tangent in the place of the gradient: the derivative of each element.
@@ -325,6 +362,7 @@ void Forward::run() {
   if (kLayers.count(r.name)) return each_by_itself(true);
   if (kAdded.count(r.name)) return added();
   if (r.kind == Kind::Pointwise && pointwise()) return;
+  if (row_norm()) return;
   two_passes();
 }
 
