@@ -217,9 +217,9 @@ from ._reductions import unique as unique
 from ._reductions import unique_consecutive as unique_consecutive
 from ._differences import unravel_index as unravel_index
 from ._settings import use_deterministic_algorithms as use_deterministic_algorithms
+from .func import vmap as vmap
 from ._checks import while_loop as while_loop
 from .diagnosis.answers import why_no_grad as why_no_grad
-from .func import vmap as vmap
 e: float
 pi: float
 inf: float
