@@ -85,7 +85,9 @@ void* operator_slot(const char* name) {
 }
 
 void set_operator(const std::string& name, OpName* op, OpName* in_place_op, uint32_t more) {
+  bool known = false;
   for (int s = 0; s < kSlots; ++s) {
+    known |= name == kNames[s] || name == std::string("r") + kNames[s];
     if (name == kNames[s]) {
       forward[s] = op;
       if (more & Reflected) reflected[s] = op;
@@ -94,6 +96,7 @@ void set_operator(const std::string& name, OpName* op, OpName* in_place_op, uint
       reflected[s] = op;
     }
   }
+  check(known, "dunder(\"", name, "\"): there is no such operator");
 }
 
 }  // namespace rl::bind

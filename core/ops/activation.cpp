@@ -244,8 +244,8 @@ const auto hardswish = define<Tensor(Tensor)>("hardswish(Tensor self) -> Tensor"
   .doc(R"(
     x times its hardsigmoid.
 
-    >>> torch.nn.functional.hardswish(torch.tensor([-3., 1.5]))
-    tensor([0.0000, 1.1250])
+    >>> torch.nn.functional.hardswish(torch.tensor([-1.5, 1.5]))
+    tensor([-0.3750,  1.1250])
   )")
   .forms(kNN)
   .pointwise(kernels::hardswish, Promote::None)

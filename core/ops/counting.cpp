@@ -163,7 +163,7 @@ const auto unique_consecutive = define<Triple(Tensor, bool, bool, MaybeInt)>(
   .doc(R"(
     The first of each run of equal neighbours, each element's run, and the lengths of the runs.
 
-    >>> torch._C._ops.unique_consecutive(torch.tensor([3, 3, 1]))[0]
+    >>> torch.unique_consecutive(torch.tensor([3, 3, 1]))
     tensor([3, 1])
   )")
   .forms(Hidden)

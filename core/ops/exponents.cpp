@@ -38,7 +38,9 @@ const auto frexp = define<std::pair<Tensor, Tensor>(Tensor)>(
     Mantissas in [0.5, 1) and whole exponents of 2 whose product is the input.
 
     >>> torch.frexp(torch.tensor([8.]))
-    torch.return_types.frexp(mantissa=tensor([0.5000]), exponent=tensor([4], dtype=torch.int32))
+    torch.return_types.frexp(
+    mantissa=tensor([0.5000]),
+    exponent=tensor([4], dtype=torch.int32))
   )")
   .node("FrexpBackward0")
   .nondiff("exponent")

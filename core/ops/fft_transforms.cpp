@@ -265,7 +265,7 @@ RL_ONE(ifft, want_complex_out, R"(
     The inverse of fft: x[j] = 1/n sum_k X[k] exp(2 pi i j k / n). See torch.fft.fft for `norm`.
 
     >>> torch.fft.ifft(torch.tensor([4., 0.]))
-    tensor([2.+0.j, 2.-0.j])
+    tensor([2.-0.j, 2.-0.j])
   )",
   return self.is_complex() ? one_c2c(self, n, dim, norm, false)
                            : one_r2c(self, n, dim, norm, false, false);)
@@ -390,13 +390,13 @@ RL_MANY(ihfft, want_complex_out, "ihfftn", R"(
     The inverse of hfftn.
 
     >>> torch.fft.ihfftn(torch.tensor([[4., 0.], [0., 0.]]))
-    tensor([[1.+0.j, 1.+0.j],
+    tensor([[1.-0.j, 1.-0.j],
             [1.+0.j, 1.+0.j]])
   )", R"(
     The inverse of hfft2.
 
     >>> torch.fft.ihfft2(torch.tensor([[4., 0.], [0., 0.]]))
-    tensor([[1.+0.j, 1.+0.j],
+    tensor([[1.-0.j, 1.-0.j],
             [1.+0.j, 1.+0.j]])
   )",
   return many_ihfft(self, s, dim, norm);)

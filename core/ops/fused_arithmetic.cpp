@@ -167,7 +167,7 @@ const auto logaddexp = tensors_only("logaddexp", kernels::logaddexp, R"(
     log(exp(input) + exp(other)), without overflow on the way.
 
     >>> torch.logaddexp(torch.tensor([1000.]), torch.tensor([1000.]))
-    tensor([1000.6931])
+    tensor([1000.6932])
   )")
   .grad("self", "grad, self, other",
         [](const Tensor& grad, const Tensor& self, const Tensor& other) {

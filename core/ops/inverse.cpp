@@ -168,7 +168,7 @@ const auto det = define<Tensor(Tensor)>("linalg_det(Tensor A) -> Tensor")
     Determinants (...) of square matrices (..., n, n).
 
     >>> torch.linalg.det(torch.tensor([[1., 2.], [3., 4.]]))
-    tensor(-2.)
+    tensor(-2.0000)
   )")
   .forms(Linalg | Out)
   .exact_out()

@@ -329,8 +329,8 @@ const auto rms_norm = define<Tensor(Tensor, Ints, Tensor, std::optional<double>)
     Rows divided by the root of their mean square, then scaled by `weight`
     (Zhang and Sennrich 2019). `eps` is the dtype's epsilon unless given.
 
-    >>> torch.rms_norm(torch.tensor([3., 3.]), (2,))
-    tensor([1.0000, 1.0000])
+    >>> torch.rms_norm(torch.tensor([3., 4.]), (2,))
+    tensor([0.8485, 1.1314])
   )")
   .composite([](const Tensor& input, Ints shape, const Tensor& weight,
                 std::optional<double> eps) -> Tensor {

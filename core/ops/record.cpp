@@ -294,16 +294,31 @@ namespace {
 
 PointwiseShape shape_of(const Record& r) {
   PointwiseShape s;
+  const auto fault = [&](const std::string& what) { faults().push_back(r.name + ": " + what); };
   for (size_t i = 0; i < r.params.size(); ++i) {
     if (r.params[i].type == Type::Tensor || r.params[i].number) {
       if (s.operand_count < kernels::kMaxArity) s.operands[s.operand_count++] = uint8_t(i);
+      else fault("more operands than a kernel takes");
     } else if (s.number_count < PointwiseShape::kMostNumbers) {
       s.numbers[s.number_count++] = uint8_t(i);
+    } else {
+      fault("more numbers than a kernel takes");
     }
   }
-  s.plain = r.pointwise && !r.choose && !r.promote_numbers && !r.pointwise->bool_first && s.operand_count <= 2 &&
-            s.number_count <= 1;
+  if (!r.pointwise && !r.choose) fault("a pointwise op names no kernel");
+  if (r.pointwise && r.pointwise->arity != s.operand_count) {
+    fault(text("its kernel takes ", int64_t(r.pointwise->arity), " operands, its signature has ",
+               int64_t(s.operand_count)));
+  }
   return s;
+}
+
+void check_gradients(const Record& r) {
+  uint64_t served = 0;
+  for (const Formula& f : r.formulas) {
+    if (served & f.target_params) faults().push_back(r.name + ": two gradients of one parameter");
+    served |= f.target_params;
+  }
 }
 
 }  // namespace
@@ -315,6 +330,7 @@ void finish_records() {
     if (r.kind == Kind::Kernel && (!r.infer || !r.kernel))
       faults().push_back(r.name + ": a kernel needs infer and kernel");
     if (body && !r.produce) faults().push_back(r.name + ": has no body");
+    check_gradients(r);
     if (r.kind == Kind::Composite && r.differentiable())
       faults().push_back(r.name + ": a composite has no formulas of its own");
     for (size_t i = 0; i < registry().size() && &registry()[i] != &r; ++i)

@@ -46,8 +46,7 @@ void refuse_bool(const char* kernel, const Tensor& out) {
         "\"", kernel, "\" not implemented for 'Bool'");
 }
 
-// The parts of a dimension before its last and after its first elements, moved by one place: what
-// comes in at the edge is `edge`.
+// Every element's neighbour: forward [edge, t[0], ..., t[n-2]], else [t[1], ..., t[n-1], edge].
 Tensor moved(const Tensor& t, int64_t dim, bool forward, double edge) {
   dim = wrap_dim(dim, t.dim());
   if (t.dim() == 0) return full(t.sizes(), edge, t.dtype(), t.device());
@@ -157,11 +156,13 @@ const Op<Tensor(Tensor, int64_t, MaybeDType)> cumprod = define<Tensor(Tensor, in
     scan_into(result, self, dim, kernels::cumprod);
   })
   // d/dx[k] = (x[0] ... x[k-1]) (g[k] + x[k+1] (g[k+1] + x[k+2] (...))): right where x has zeros.
-  .grad("self", "grad, self, dim", [](const Tensor& grad, const Tensor& self, int64_t dim) {
+  .grad("self", "grad, self, result, dim",
+        [](const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim) {
     if (self.dim() == 0 || self.numel() == 0) return grad;
     const int64_t d = wrap_dim(dim, self.dim());
     const Tensor x = to_dtype(rl::conj(self), grad.dtype());
-    return cumprod(moved(x, d, true, 1), d) * recurrence(grad, moved(x, d, false, 0), d, true);
+    const Tensor before = rl::conj(moved(result, d, true, 1));
+    return before * recurrence(grad, moved(x, d, false, 0), d, true);
   });
 
 // The product of all but the element itself, right where some are zero.

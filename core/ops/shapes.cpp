@@ -63,7 +63,7 @@ const Op<Tensor(Tensor, int64_t, int64_t, int64_t)> unfold =
     strides.push_back(self.dim() ? strides[d] : 1);
     if (self.dim()) {
       sizes[d] = (most - size) / step + 1;
-      strides[d] *= step;
+      strides[d] = int64_t(uint64_t(strides[d]) * uint64_t(step));  // of one window: any step
     }
     return alias(self, sizes, strides, self.offset());
   })

@@ -165,7 +165,7 @@ const auto round = rounding("round", kernels::round_, R"(
     Rounded to the nearest whole number; halves go to the even one.
 
     >>> torch.round(torch.tensor([0.5, 1.5, -2.4]))
-    tensor([0., 2., -2.])
+    tensor([ 0.,  2., -2.])
   )")
   .grad("self", "grad", flat);
 
