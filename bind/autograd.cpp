@@ -249,7 +249,14 @@ PyObject* node_remove_hook(PyObject*, PyObject* capsule) {
   });
 }
 
-// grad_fn._saved_self, ._saved_dim and their like, from the record's own names.
+// What Python calls a saved value: the record's own name of it; null for sizes and their like.
+const std::string* saved_name(const Record& r, const Formula::Source& source) {
+  if (source.kind == Formula::Source::Result) return &r.returns[size_t(source.index)].name;
+  if (source.kind == Formula::Source::Input) return &r.params[size_t(source.index)].name;
+  return nullptr;
+}
+
+// grad_fn._saved_self, ._saved_dim and their like.
 PyObject* node_getattr(PyObject* o, PyObject* name) {
   PyObject* r = PyObject_GenericGetAttr(o, name);
   if (r || !PyErr_ExceptionMatches(PyExc_AttributeError)) return r;
@@ -258,11 +265,8 @@ PyObject* node_getattr(PyObject* o, PyObject* name) {
   if (!node || s.substr(0, 7) != "_saved_") return nullptr;
   s.remove_prefix(7);
   for (const Formula::Source& source : node->record().saves) {
-    const bool result = source.kind == Formula::Source::Result;
-    if (!result && source.kind != Formula::Source::Input) continue;
-    const std::string& known = result ? node->record().returns[size_t(source.index)].name
-                                      : node->record().params[size_t(source.index)].name;
-    if (known != s) continue;
+    const std::string* known = saved_name(node->record(), source);
+    if (!known || *known != s) continue;
     PyErr_Clear();
     return guarded([&] {
       Value v = node->saved(source);
@@ -275,12 +279,30 @@ PyObject* node_getattr(PyObject* o, PyObject* name) {
   return nullptr;
 }
 
+// What dir() lists: the names that node_getattr answers, too.
+PyObject* node_dir(PyObject* o, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Owned names(need(PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__dir__",
+                                         "O", o)));
+    const auto* node = dynamic_cast<OpNode*>(reinterpret_cast<NodeObject*>(o)->node);
+    if (!node) return names.leave();
+    for (const Formula::Source& source : node->record().saves) {
+      const std::string* known = saved_name(node->record(), source);
+      if (!known) continue;
+      Owned name(need(PyUnicode_FromFormat("_saved_%s", known->c_str())));
+      need(PyList_Append(names.get(), name.get()) == 0);
+    }
+    return names.leave();
+  });
+}
+
 PyGetSetDef node_properties[] = {{"next_functions", node_next, nullptr, nullptr, nullptr},
                                  {"metadata", node_metadata, nullptr, nullptr, nullptr},
                                  {"variable", node_variable, nullptr, nullptr, nullptr},
                                  {}};
 PyMethodDef node_methods[] = {
     {"name", node_name, METH_NOARGS, "The node's name."},
+    {"__dir__", node_dir, METH_NOARGS, nullptr},
     {"_sequence_nr", node_sequence, METH_NOARGS, nullptr},
     {"_input_metadata_of", node_input, METH_O, nullptr},
     {"_register_hook", node_hook<false>, METH_O, nullptr},

@@ -183,7 +183,7 @@ PyObject* read_and_run(const OpName& op, const Call& call);
 }  // namespace
 
 PyObject* call_op(const OpName& op, Call call) {
-  note_origin();
+  note_origin();  // the program's line, which errors and graph nodes name
   const bool has_keywords = call.names != nullptr;
   const Py_ssize_t all = call.count + (has_keywords ? PyTuple_GET_SIZE(call.names) : 0);
   if (any_override(call.args, all) || __builtin_expect(modes() & kFunctionMode, 0)) {

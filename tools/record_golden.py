@@ -1,8 +1,10 @@
 """Records PyTorch's answers for the sample rows of tests/ops into tests/golden/ops.
 
-    python tools/record_golden.py [family ...] [--row NAME]
+    python tools/record_golden.py [family ...]     the families' files anew; without any, all
+    python tools/record_golden.py --row NAME ...   these rows only
+    python tools/record_golden.py --stale          the rows whose samples are not those recorded
 
-Needs PyTorch 2.13 with numpy. A family's file is written anew; with --row only that row changes.
+Needs PyTorch 2.13 with numpy.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ os.environ["RUSHLIGHT_TEST_MODULE"] = "torch"
 
 import numpy as np
 import torch
-from ops import FAMILIES, ROWS, assertions, experiments, golden
+from ops import FAMILIES, ROWS, assertions, experiments, golden, saved
 
 SHORTEST = {"float32": np.float32, "bfloat16": np.float32, "float16": np.float16}
 REAL_OF = {"complex64": "float32", "complex128": "float64"}
@@ -89,23 +91,49 @@ def record_assertions(stamp: dict) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("families", nargs="*", help="families to record; all by default")
-    parser.add_argument("--row", help="record this row only, keeping the others")
+    parser.add_argument("--row", nargs="+", help="record these rows only, keeping the others")
+    parser.add_argument("--stale", action="store_true", help="record rows that changed")
     options = parser.parse_args()
     torch.set_num_threads(1)
     stamp = {"torch": torch.__version__, "processor": processor()}
-    if not options.families:
+    wanted = chosen(parser, options)
+    if len(wanted) == len(ROWS):
         record_assertions(stamp)
-    for family in options.families or FAMILIES:
+    for family in dict.fromkeys(row.family for row in wanted):
         start = time.perf_counter()
-        old = golden.load(family)["rows"] if options.row else {}
-        rows = dict(old)
-        for row in (r for r in ROWS if r.family == family):
-            if options.row in (None, row.name):
-                rows[row.name] = record(row)
-                report(row, rows[row.name])
+        mine = [row for row in wanted if row.family == family]
+        others = {row.name for row in ROWS if row.family == family} - {row.name for row in mine}
+        rows = {n: found for n, found in golden.load(family)["rows"].items() if n in others}
+        for row in mine:
+            rows[row.name] = record(row)
+            report(row, rows[row.name])
         size = golden.save(family, {"recorded": stamp, "rows": rows})
         took = time.perf_counter() - start
-        print(f"{family}: {len(rows)} rows, {size / 1024:.0f} KiB, {took:.1f} s")
+        print(f"{family}: {len(mine)} of {len(rows)} rows, {size / 1024:.0f} KiB, {took:.1f} s")
+    kept = saved.load() if len(wanted) < len(ROWS) else {}
+    for node, names in saved.by_node(torch, wanted).items():
+        kept[node] = kept.get(node, set()) | names
+    saved.save(kept)
+
+
+def chosen(parser, options) -> list:
+    """The rows that the command line asks for."""
+    if options.stale:
+        return [
+            row
+            for row in ROWS
+            if golden.load(row.family)["rows"].get(row.name, {}).get("calls")
+            != golden.call_texts(row)
+        ]
+    if options.row:
+        missing = set(options.row) - {row.name for row in ROWS}
+        if missing:
+            parser.error(f"no rows are named {' '.join(sorted(missing))}")
+        return [row for row in ROWS if row.name in options.row]
+    for family in options.families:
+        if family not in FAMILIES:
+            parser.error(f"no family is named {family}")
+    return [row for row in ROWS if row.family in (options.families or FAMILIES)]
 
 
 if __name__ == "__main__":

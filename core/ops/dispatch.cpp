@@ -1,4 +1,6 @@
-// The wrapper: the stages that every call of every op goes through.
+// The wrapper: the stages that every call of every op goes through. invoke: events, transforms,
+// autocast. call: the graph node with what it saves of the inputs, then, by the record's kind,
+// checks and shapes, memory, the kernel; last what the node saves of the results.
 #include "ops/call.h"
 
 #include "base/interrupt.h"
@@ -90,8 +92,8 @@ bool leave_out(const Record& r, size_t i, bool recording) {
   return r.returns[i].saved && !recording;
 }
 
-void run_kernel(const Record& r, const Arg* args, Tensor* outs, size_t& count, bool recording,
-                const Seen& seen) {
+void call_kernel(const Record& r, const Arg* args, Tensor* outs, size_t& count, bool recording,
+                 const Seen& seen) {
   Infer inferred;
   infer_results(r, args, inferred);
   count = r.returns.size();
@@ -226,7 +228,7 @@ void call(const Record& r, const Arg* args, Value* results) {
   }
   const Seen seen = look_at(r, args);
   bool record = false;
-  if (seen.flags & (kNeedsGrad | kView | kBatched)) {
+  if (seen.flags & (kNeedsGrad | kView | kBatched)) {  // a view needs one if its base does
     if (seen.flags & kBatched) return call_unwrapped(r, args, results);
     record = grad_enabled() && r.differentiable() && wants_gradient(r, args);
   }
@@ -265,7 +267,7 @@ void call(const Record& r, const Arg* args, Value* results) {
     for (int i = 0; i < r.visible; ++i) outs[i] = results[i].take_tensor();
     count = size_t(r.visible);
   } else {
-    run_kernel(r, args, outs, count, record, seen);
+    call_kernel(r, args, outs, count, record, seen);
   }
   if (node) {
     node.release()->attach(outs, count);

@@ -121,6 +121,7 @@ const auto rrelu_with_noise_in_place = define<RreluWithNoise>(
     "rrelu_with_noise_(Tensor(a!) self, Tensor noise, Scalar lower=0.125, "
     "Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) "
     "-> Tensor(a!)")
+  .doc("`rrelu_with_noise` in place.")
   .node("RreluWithNoiseBackward1")
   .forms(NN)
   .infer([](Infer&, const Tensor& self, const Tensor& noise, const Scalar&, const Scalar&,
@@ -167,6 +168,7 @@ const auto rrelu = define<Tensor(Tensor, Scalar, Scalar, bool, Generator*)>(
 const auto rrelu_in_place = define<Tensor(Tensor, Scalar, Scalar, bool, Generator*)>(
     "rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, "
     "bool training=False, Generator? generator=None) -> Tensor(a!)")
+  .doc("`rrelu` in place.")
   .composite([](const Tensor& self, const Scalar& lower, const Scalar& upper, bool training,
                 Generator* g) {
     const Tensor noise = room_for_noise(self, lower, upper);

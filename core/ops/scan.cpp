@@ -388,6 +388,7 @@ void refuse_bools(const char* name, const Tensor& y, const Tensor& x) {
 // Products with a number whose nodes have the names of PyTorch's C++ overloads.
 const auto mul_number = define<Tensor(Tensor, Scalar)>(
     "mul.Scalar(Tensor self, Scalar other) -> Tensor")
+  .doc("The product with a number.")
   .node("MulBackward1")
   .forms(Hidden)
   .produce([](const Tensor& self, const Scalar& other) {
@@ -399,6 +400,7 @@ const auto mul_number = define<Tensor(Tensor, Scalar)>(
   });
 const auto div_number = define<Tensor(Tensor, Scalar)>(
     "div.Scalar(Tensor self, Scalar other) -> Tensor")
+  .doc("The quotient by a number.")
   .node("DivBackward1")
   .forms(Hidden)
   .produce([](const Tensor& self, const Scalar& other) {

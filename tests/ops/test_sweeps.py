@@ -6,7 +6,7 @@ To add a row: in the file of its family write
     row("hypot", [call(t(3, 4), t(4)), call(t(), t(2, 0))], [fail(t(3), t(4))], promotion=True)
 Calls run in all element types (or `dtypes=`); t() is a tensor of the element type in turn, i() an
 index, m() a mask. Nothing expected is written by hand: with PyTorch installed
-`python tools/record_golden.py FAMILY [--row OP]` records values, refusals, messages, gradients.
+`python tools/record_golden.py --row OP` records values, refusals, messages, gradients.
 """
 
 from fnmatch import fnmatchcase
@@ -147,7 +147,7 @@ def test_module_under_test_can_be_imported():
 
 def test_every_row_is_recorded():
     stale = [f"{r.family} {r.name}" for r in ROWS if recording(r) is None]
-    assert not stale, f"run tools/record_golden.py for the rows {', '.join(stale)}"
+    assert not stale, f"run tools/record_golden.py --stale for the rows {', '.join(stale)}"
 
 
 def test_no_op_is_missing():
