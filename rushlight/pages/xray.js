@@ -284,6 +284,7 @@ function tensorPanel(number) {
     t.row && h("p", {}, `Made by ${shortName(t.op)} at `, placeLink(t.row), "."),
     root !== number && h("p", {}, "A view of ", link(tensorName(root), () => follow(root)), ": the same storage."),
     t.ends.map((end) => h("p", {}, endText(end))),
+    (t.walked || []).map(([node, row, n]) => h("p", {}, `Its gradient went through ${node}${n > 1 ? ` \u00d7${count(n)}` : ""} in the backward pass of `, placeLink(row), ".")),
     t.gradient && h("p", {}, `Its gradient, ${bytes(t.gradient.bytes)}, is made by ${t.gradient.node}`,
       t.gradient.forward ? [" of ", placeLink(t.gradient.forward)] : "", " in the backward pass of ", placeLink(t.gradient.row), "."),
     h("h3", {}, "Lines that touch its storage"),

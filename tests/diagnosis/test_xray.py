@@ -140,6 +140,7 @@ def test_a_tensor_can_be_followed(attention):
     assert exp["ends"] == [["backward", [0, 11], [0, 10], 5]], "its own node had saved it"
     y = tensor(attention, "y")
     assert attention["tensors"][y["base"]]["name"] == "c", "a view of c"
+    assert ["CloneBackward0", [0, 11], 5] in c["walked"]
     h = tensor(attention, "h")
     assert roles(h) == {(7, "copy")}
 

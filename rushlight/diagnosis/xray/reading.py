@@ -46,6 +46,7 @@ class Entry:
     failed: bool = False
     blocks: list = field(default_factory=list)
     visit: object = None
+    walked_by: object = None  # the last pass that walked its nodes
     lines: Counter = field(default_factory=Counter)  # of a pass: ns by the row that caused them
 
 
@@ -201,6 +202,7 @@ class Reading:
         if made_by is not None:
             made_by.backward += spent
             made_by.walked[e.name] += 1
+            made_by.walked_by = walked
             if made_by.place is not None:
                 walked.lines[made_by.place.row] += spent
 

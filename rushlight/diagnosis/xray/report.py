@@ -234,6 +234,9 @@ class _Report:
         out["row"] = self._row(site.row)
         out["uses"] = [[*use, count] for use, count in sorted(uses.items())[:most]]
         out["ends"] = ends
+        if site.walked:
+            through = site.walked.most_common(3)
+            out["walked"] = [[name, self._row(row), count] for (name, row), count in through]
         if site.base >= 0:
             out["base"] = site.base
         if site.parameter:

@@ -19,7 +19,8 @@ NEW, VIEW, COPY, WRITE, SAME, STEP = "new", "view", "copy", "write", "same", "st
 class Site:
     """A tensor of the program: all that one op makes at one place for one module, or a parameter.
 
-    ``uses``: (row, role, op) and how often; ``ends``: how and where its memory went.
+    ``uses``: (row, role, op) and how often; ``ends``: how and where its memory went;
+    ``walked``: (graph node, row of the backward pass) that its gradient went through, how often.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Site:
     parameter: bool = False
     uses: Counter = field(default_factory=Counter)
     ends: Counter = field(default_factory=Counter)
+    walked: Counter = field(default_factory=Counter)
     gradient: dict | None = None
 
 
@@ -192,6 +194,14 @@ class Tensors:
     # ---- Ends
 
     def _end(self) -> None:
+        for entry in self.reading.entries:
+            passed = entry.walked_by
+            if passed is None or passed.place is None:
+                continue
+            for number in dict.fromkeys(number for number, _ in self.made[id(entry)]):
+                for name, count in entry.walked.items() if number >= 0 else ():
+                    if name != "AccumulateGrad":
+                        self.sites[number].walked[name, passed.place.row] += count
         for block in self.reading.blocks:
             if block.site < 0:
                 continue
