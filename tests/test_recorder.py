@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 
 import pytest
 
@@ -122,6 +123,15 @@ def test_memory_sums_to_the_allocators_figure():
     assert sum(moved) == sum(t.nbytes for t in kept)
     outermost = [e["allocated"] for e in run.events if e["parent"] == -1]
     assert sum(outermost) == sum(m for m in moved if m > 0)
+
+
+def test_all_readings_have_one_scale():
+    with Run(memory=True) as run:
+        torch.ones(1)
+    before = [(e["begin"], e["end"]) for e in run.events], run.recorder.memory()
+    time.sleep(0.05)
+    after = [e[6:8] for e in run.recorder.events()], run.recorder.memory()
+    assert before == after
 
 
 def test_each_thread_nests_by_itself():

@@ -33,6 +33,7 @@ void Recorder::stop() {
   unsubscribe(this);
   std::lock_guard hold(lock);
   running_ = false;
+  ended_ = ClockReading();
   for (const auto& open : threads_) {
     for (const Open::Running& r : open->events) events[size_t(r.event)].end = ticks();
     open->events.clear();
@@ -55,7 +56,7 @@ void Recorder::clear() {
 }
 
 Recorder::Scale Recorder::scale() const {
-  const ClockReading here;
+  const ClockReading here = running_ ? ClockReading() : ended_;
   const int64_t ticks_past = here.tick - began_.tick;
   const double rate = ticks_past ? double(here.nanosecond - began_.nanosecond) / double(ticks_past)
                                  : 1.0;

@@ -110,6 +110,7 @@ class Recorder : public Subscriber {
   bool running_ = false;
   bool full_ = false;           // something was left out
   ClockReading began_;          // when the recording was first started
+  ClockReading ended_;          // when it last stopped: all readings of it have one scale
   std::vector<std::unique_ptr<Open>> threads_;
   std::unordered_map<std::string, uint32_t> known_names_;
   std::unordered_map<uint64_t, int64_t> makers_;      // of tensors: the event they came out of
