@@ -190,34 +190,38 @@ void cover(Range& r, const Range& other) {
   }
 }
 
+// The ranges of a code object's instructions; kept, for a long one is asked for each of its calls.
+const std::vector<Range>* ranges_of(uint32_t number) {
+  static std::unordered_map<uint32_t, std::vector<Range>> known;
+  const auto at = known.find(number);
+  if (at != known.end()) return &at->second;
+  auto* code = reinterpret_cast<PyObject*>(codes[number - 1]);
+  Owned positions(PyObject_CallMethod(code, "co_positions", nullptr));
+  if (!positions) return nullptr;
+  std::vector<Range> all;
+  while (Owned next = Owned(PyIter_Next(positions.get())))
+    if (!read_range(next.get(), all.emplace_back())) return nullptr;
+  return PyErr_Occurred() ? nullptr : &known.emplace(number, std::move(all)).first->second;
+}
+
 }  // namespace
 
 PyObject* origin_place(uint64_t origin) {
   const uint32_t number = uint32_t(origin >> 32), instruction = uint32_t(origin);
   if (number == 0 || number > codes.size()) Py_RETURN_NONE;
   PyCodeObject* code = codes[number - 1];
+  const std::vector<Range>* all = ranges_of(number);
+  if (!all) return nullptr;
   Range found;
-  Owned positions(PyObject_CallMethod(reinterpret_cast<PyObject*>(code), "co_positions", nullptr));
-  if (!positions) return nullptr;
-  bool target_next = false;
-  for (uint32_t i = 0;; ++i) {
-    Owned at(PyIter_Next(positions.get()));
-    if (!at) {
-      if (PyErr_Occurred()) return nullptr;
-      break;
-    }
-    if (i < instruction) continue;
-    Range here;
-    if (!read_range(at.get(), here)) return nullptr;
-    if (i == instruction) {
-      found = here;
-      target_next = is_loop_step(code, instruction);
-    } else if (here.line >= 0 && std::pair(here.line, here.column) !=
-                                     std::pair(found.line, found.column)) {
+  if (instruction < all->size()) found = (*all)[instruction];
+  if (is_loop_step(code, instruction)) {
+    for (size_t i = size_t(instruction) + 1; i < all->size(); ++i) {
+      const Range& here = (*all)[i];
+      if (here.line < 0 || std::pair(here.line, here.column) ==
+                               std::pair(found.line, found.column)) continue;
       cover(found, here);
       break;
     }
-    if (!target_next) break;
   }
   if (found.line < 0) found.line = PyCode_Addr2Line(code, int(instruction * sizeof(Instruction)));
   return Py_BuildValue("(OOiiii)", code->co_filename, code->co_name, found.line, found.end_line,

@@ -191,7 +191,7 @@ class _timed:
         return pytree.tree_map(_copied, self._inputs)
 
     def once(self):
-        """Its output; tensors that are its inputs are told apart from those by their own copy."""
+        """Its output."""
         inputs, keywords = self._copies()
         return self._call(*inputs, **keywords)
 

@@ -1,28 +1,30 @@
 """rushlight.bench: outputs first, then alternating runs, a ratio with its interval."""
 
-import time
-
 import pytest
 
 import rushlight as torch
 from rushlight import bench, nn
 
 
-def test_a_slower_callable_is_seen_with_its_interval():
+def test_a_slower_callable_is_seen_with_its_interval(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(bench.time, "perf_counter", lambda: now[0])
+
     def quick(x):
-        time.sleep(0.001)
+        now[0] += 0.001
         return x * 2
 
     def slow(x):
-        time.sleep(0.006)
+        now[0] += 0.003
         return x + x
 
     found = bench.compare(slow, quick, torch.randn(4), runs=12)
     low, high = found.interval
-    assert found.runs == 12 and low <= found.ratio <= high
-    assert found.ratio > 2 and found.differ and found.agree and found.difference == 0
+    assert found.runs == 12 and low <= found.ratio <= high and found.ratio == pytest.approx(3)
+    assert found.differ and found.agree and found.difference == 0 and not found.noisy
     text = str(found)
-    assert text.startswith("slow ") and "12 runs each, alternating; outputs are equal" in text
+    assert text.startswith("slow 3 ms, quick 1 ms: 3.00x (3.00 to 3.00)")
+    assert "12 runs each, alternating; outputs are equal" in text
 
 
 def test_the_interval_is_that_of_the_median():

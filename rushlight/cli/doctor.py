@@ -41,6 +41,7 @@ def _doctor(options) -> int:
     from rushlight.diagnosis import trial
     from rushlight.diagnosis.doctor import Doctor
 
+    run.absolute(options, "html", "json")
     changed = trial.changed_sources()
     command = [*(["-m"] if options.module else []), options.target, *options.args]
     program = run.prepared(options.target, options.args, options.module, changed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
+import os
 
 from . import run
 
@@ -47,50 +47,47 @@ _MOST_EVENTS = 1_000_000
 
 def _profile(options) -> int:
     from rushlight.autograd.profiler import profile
-    from rushlight.optim.optimizer import register_optimizer_step_post_hook
-    from rushlight.profiler import calibration, verdict, verdict_text
+    from rushlight.profiler import calibration
     from rushlight.profiler.trials import Trials
-    from rushlight.profiler.trials import as_text as trials_text
 
+    run.absolute(options, "html", "report", "trace")
     program = run.prepared(options.target, options.args, options.module)
     machine = calibration.machine(options.calibrate)
     session = profile(record_shapes=True, profile_memory=True, with_modules=True)
-    steps = 0
-
-    def stepped(*_) -> None:
-        nonlocal steps
-        steps += 1
-        if steps == options.steps or session.recorder.count > _MOST_EVENTS:
-            full.append(steps)
-
-    full: list[int] = []
-    hook = register_optimizer_step_post_hook(stepped)
-    watched = _Stopping(session, full)
-    trials = Trials() if options.trials else None
+    watching = [_Stopping(session, options.steps), *([Trials()] if options.trials else [])]
     session.__enter__()
-    watched.install()
-    if trials is not None:
-        trials.install()
+    for watched in watching:
+        watched.install()
     status, error = run.ended(program)
-    watched.remove()
-    if trials is not None:
-        trials.remove()
+    for watched in watching:
+        watched.remove()
     session.__exit__(None, None, None)
-    hook.remove()
-    sys.stdout.flush()
     if error is not None:
         run.print_error(error)
+    trials = watching[-1] if options.trials else None
+    try:
+        _report(options, session, machine, trials, status, error)
+    finally:
+        if trials is not None:
+            trials.close()
+    return status
+
+
+def _report(options, session, machine, trials, status: int, error) -> None:
+    from rushlight.profiler import verdict, verdict_text
+    from rushlight.profiler.trials import as_text as trials_text
+
     recording = session.recording
     found = verdict.judge(recording, machine)
     if found is None:
-        print("-- profile: no op ran", file=sys.stderr)
-        return status
+        run.tell("-- profile: no op ran")
+        return
     memory = verdict.memory_report(recording)
     text = verdict_text.as_text(found, len(found.rows) if options.all else 5, memory)
-    print(text, file=sys.stderr)
+    run.tell(text)
     tried = trials.measure() if trials is not None else []
     if trials is not None:
-        print("\n".join(trials_text(trials, tried)), file=sys.stderr)
+        run.tell("\n".join(trials_text(trials, tried)))
     measured = {"trials": [t.as_dict() for t in tried]}
     with open(options.report, "w", encoding="utf-8") as file:
         json.dump(found.as_dict() | {"memory": memory} | measured, file, indent=1)
@@ -99,36 +96,45 @@ def _profile(options) -> int:
         _write_page(options, recording, found, status, error, measured)
     if options.trace:
         session.export_chrome_trace(options.trace)
-    print(f"Report: {options.report}", file=sys.stderr)
-    return status
+    run.tell(f"Report: {os.path.relpath(options.report, options.folder)}")
 
 
 def _write_page(options, recording, found, status: int, error, measured: dict) -> None:
     from rushlight import pages
+    from rushlight.diagnosis.frames import text_of
     from rushlight.profiler.page import page_data
 
     about = run.described(options) | {"status": status}
     if error is not None:
-        about["error"] = f"{type(error).__name__}: {error}"[:2000]
+        about["error"] = f"{type(error).__name__}: {text_of(error)}"[:2000]
     data = page_data(recording, found, **about, **measured)
     pages.write(options.html, "profile", f"profile {about['title']}", data)
-    print(f"Page: {options.html}", file=sys.stderr)
+    run.tell(f"Page: {os.path.relpath(options.html, options.folder)}")
 
 
 class _Stopping:
-    """Ends a recording when enough steps were seen: at the next zero_grad, step or batch."""
+    """Ends a recording when enough steps were seen: at the next one's beginning."""
 
-    def __init__(self, session, full):
-        self.session, self.full = session, full
+    def __init__(self, session, most_steps: int):
+        self.session, self.most_steps, self.steps = session, most_steps, 0
 
     def install(self) -> None:
-        from rushlight.optim.optimizer import register_optimizer_step_pre_hook
+        from rushlight.optim import optimizer
 
-        self.hook = register_optimizer_step_pre_hook(self.check)
+        self.hooks = [
+            optimizer.register_optimizer_step_pre_hook(self.check),
+            optimizer.register_optimizer_step_post_hook(self.stepped),
+        ]
+
+    def stepped(self, *_) -> None:
+        self.steps += 1
 
     def check(self, *_) -> None:
-        if self.full and self.session.recorder.running:
+        recorder = self.session.recorder
+        full = self.steps >= self.most_steps or recorder.count > _MOST_EVENTS
+        if full and recorder.running:
             self.session.__exit__(None, None, None)
 
     def remove(self) -> None:
-        self.hook.remove()
+        for hook in self.hooks:
+            hook.remove()

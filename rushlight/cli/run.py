@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import types
@@ -135,18 +136,37 @@ def as_main(call) -> None:
 
 def ended(call) -> tuple[int, BaseException | None]:
     """Runs the program; the exit status that Python would have, and the error that ended it."""
+    limit = sys.getrecursionlimit()
     try:
         call()
     except SystemExit as stop:
         if stop.code is None or isinstance(stop.code, int):
             return stop.code or 0, None
-        print(stop.code, file=sys.stderr)
+        tell(str(stop.code))
         return 1, None
     except KeyboardInterrupt as error:
         return 130, error
     except BaseException as error:
         return 1, error
+    finally:
+        sys.setrecursionlimit(max(limit, sys.getrecursionlimit()))
     return 0, None
+
+
+def tell(text: str) -> None:
+    """Says something on stderr, after what the program printed, if it has left them open."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        sys.stdout.flush()
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        sys.stderr.write(text + "\n")
+
+
+def absolute(options, *names: str) -> None:
+    """Makes file names absolute: the program may change its folder. ``options.folder`` is ours."""
+    options.folder = os.getcwd()
+    for name in names:
+        if getattr(options, name):
+            setattr(options, name, os.path.abspath(getattr(options, name)))
 
 
 def described(options) -> dict[str, str]:
@@ -166,7 +186,7 @@ def print_error(error: BaseException) -> None:
     import traceback
 
     part = program_part(error.__traceback__)
-    traceback.print_exception(type(error), error, part)
+    tell("".join(traceback.format_exception(type(error), error, part)).rstrip("\n"))
 
 
 def _show_without_our_frames(error: BaseException) -> None:

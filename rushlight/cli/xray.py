@@ -36,26 +36,26 @@ def _xray(options) -> int:
     from rushlight import pages
     from rushlight.diagnosis.xray import Xray
 
-    page = os.path.abspath(options.html)  # the program may change its folder
-    folder = os.getcwd()
     if options.events < 1:
         print("rushlight xray: --events must be at least 1", file=sys.stderr)
         return 2
-    program = run.prepared(options.target, options.args, options.module)
+    run.absolute(options, "html")
     about = run.described(options)
     script = None if options.module else os.path.abspath(options.target)
     xray = Xray(about, script, options.events)
+
+    def program() -> None:
+        run.prepared(options.target, options.args, options.module)()
+
+    if script is not None and not os.path.exists(script):
+        program()  # as python says it
     status = xray.run(lambda: run.ended(program))
-    sys.stdout.flush()
     if xray.error is not None:
         run.print_error(xray.error)
-    pages.write(page, "xray", f"xray {about['title']}", xray.data())
-    totals = _line(xray, os.path.relpath(page, folder))
-    print(totals, file=sys.stderr)
-    return status
-
-
-def _line(xray, page: str) -> str:
+    pages.write(options.html, "xray", f"xray {about['title']}", xray.data())
+    page = os.path.relpath(options.html, options.folder)
     if xray.full:
-        return f"-- xray: the first {xray.limit:,} events of the run. Page: {page}"
-    return f"-- xray: page {page}"
+        run.tell(f"-- xray: the first {xray.limit:,} events of the run. Page: {page}")
+    else:
+        run.tell(f"-- xray: page {page}")
+    return status

@@ -29,12 +29,30 @@ class Source:
 
     def segment(self, node: ast.AST) -> str:
         """The text of a node as written."""
-        return ast.get_source_segment(self.text, node) or ast.unparse(node)
+        first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
+        if first is None or last is None:
+            return ast.unparse(node)
+        lines = [line.encode() for line in self.lines[first - 1 : last]]
+        lines[-1] = lines[-1][: node.end_col_offset]
+        lines[0] = lines[0][node.col_offset :]
+        return b"\n".join(lines).decode(errors="replace")
 
     # ---- Finding nodes
 
+    @functools.cached_property
+    def _by_range(self) -> dict[tuple, ast.AST]:
+        """The innermost expression or statement of each range."""
+        return {
+            (n.lineno, n.end_lineno, n.col_offset, n.end_col_offset): n
+            for n in ast.walk(self.tree)  # outer nodes first
+            if isinstance(n, (ast.expr, ast.stmt))
+        }
+
     def node_at(self, line: int, end_line: int, column: int, end_column: int) -> ast.AST | None:
         """The smallest expression that covers a range (columns in bytes, as code objects say)."""
+        exact = self._by_range.get((line, end_line, column, end_column))
+        if exact is not None:
+            return exact
         best = None
         for node in ast.walk(self.tree):
             if not isinstance(node, (ast.expr, ast.stmt)):

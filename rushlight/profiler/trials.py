@@ -73,6 +73,7 @@ class _Copy:
     def __init__(self, region, change: Change):
         self.change = change
         self._pipe, theirs = Pipe()
+        parent = os.getpid()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about forks of processes with threads
             sys.stdout.flush()
@@ -80,7 +81,7 @@ class _Copy:
             self.process = os.fork()
         if self.process == 0:
             self._pipe.close()
-            _serve(theirs, region, change)
+            _serve(theirs, parent, region, change)  # does not return
         theirs.close()
 
     def ask(self, question: str):
@@ -106,7 +107,7 @@ class _Copy:
             os.waitpid(self.process, 0)
 
 
-def _serve(pipe, region, change: Change) -> None:
+def _serve(pipe, parent: int, region, change: Change) -> None:
     """The life of a copy; does not return."""
     try:
         nowhere = os.open(os.devnull, os.O_RDWR)
@@ -120,6 +121,9 @@ def _serve(pipe, region, change: Change) -> None:
         restrict()
         runner = _Runner(region, change)
         while True:
+            while not pipe.poll(2.0):  # other copies hold the pipe's far end, too
+                if os.getppid() != parent:
+                    return
             question = pipe.recv()
             try:
                 pipe.send((True, getattr(runner, question)()))

@@ -297,3 +297,28 @@ def test_a_module_a_limit_and_a_page_that_stays_small(tmp_path):
     row = line(data, 4)
     assert 100 < row["times"] < 2000 and row["more"] > 100 and len(row["variants"]) <= 16
     assert data["size"] < 1_000_000
+
+
+HARD = {
+    "text": "class E(Exception):\n    def __str__(self):\n        1 / 0\nraise E()\n",
+    "folder": "import os, tempfile\nd = tempfile.mkdtemp()\nos.chdir(d)\nos.rmdir(d)\n1 / 0\n",
+    "output": "import sys\nsys.stdout = sys.stderr = None\n1 / 0\n",
+    "depth": "import sys\nsys.setrecursionlimit(60)\n1 / 0\n",
+    "syntax": "x = = 3\n",
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_whatever_a_script_does_there_is_a_page(tmp_path, name):
+    done, data = run(tmp_path, "import torch\ny = torch.ones(2) + 1\n" + HARD[name])
+    assert done.returncode == 1 and data["status"] == 1
+    assert data["error"]["at"][-1][1] >= 3 and data["files"][0]["name"] == "script.py"
+
+
+def test_a_long_line_and_a_missing_script(tmp_path):
+    _, data = run(tmp_path, "import torch\nx = torch.ones(3)" + "; x = x + 1" * 1500 + "\n")
+    assert len(data["files"][0]["lines"]["2"]) == 500 and data["size"] < 200_000
+    command = [sys.executable, "-P", "-m", "rushlight", "xray", tmp_path / "none.py"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2 and "can't open file" in done.stderr
+    assert not (tmp_path / "xray.html").exists()

@@ -11,7 +11,7 @@ from rushlight._ranges import recordings
 from rushlight.profiler.recording import Recording
 
 from .. import hook
-from ..frames import is_user_code
+from ..frames import is_user_code, text_of
 
 
 class Xray:
@@ -23,6 +23,7 @@ class Xray:
 
     def __init__(self, about: dict, script: str | None = None, limit: int = 100_000):
         self.about, self.script, self.limit = about, script, limit
+        self.folder = os.getcwd()  # the program may change it
         self.status = 0
         self.error: BaseException | None = None
         self._recorder = _C.Recorder(
@@ -62,7 +63,7 @@ class Xray:
         collects = gc.isenabled()
         gc.disable()
         try:
-            return page_data(Recording(self._recorder), self.script, **about)
+            return page_data(Recording(self._recorder), self.folder, self.script, **about)
         finally:
             if collects:
                 gc.enable()
@@ -73,15 +74,15 @@ def _described(error: BaseException | None) -> dict | None:
     if error is None:
         return None
     at = [
-        [os.path.abspath(frame.f_code.co_filename), number]
+        [frame.f_code.co_filename, number]
         for frame, number in traceback.walk_tb(error.__traceback__)
         if is_user_code(frame.f_code)
     ]
-    if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        at.append([os.path.abspath(error.filename), error.lineno])
+    if isinstance(error, SyntaxError) and error.lineno and os.path.isabs(error.filename or ""):
+        at.append([error.filename, error.lineno])
     return {
         "type": type(error).__name__,
-        "text": str(error)[:4000],
+        "text": text_of(error)[:4000],
         "notes": [str(n)[:8000] for n in getattr(error, "__notes__", ())][:8],
         "at": at[-20:],
     }

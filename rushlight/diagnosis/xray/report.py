@@ -21,12 +21,15 @@ _AROUND = 3  # lines of a library's file shown around one that ran
 _DETAIL = ((16, 80, 12, 24), (8, 40, 8, 12), (4, 20, 6, 8), (2, 10, 4, 4), (1, 4, 2, 2))
 
 
-def page_data(recording, script: str | None = None, **about) -> dict:
-    """The data of an x-ray's page; ``about``: its title, command, error and the like. ``script``
-    and the files that the error came through are shown even if no op ran in them."""
+def page_data(recording, folder: str, script: str | None = None, **about) -> dict:
+    """The data of an x-ray's page; ``about``: its title, command, error and the like. Files
+    are named as seen from ``folder``; ``script`` and those that the error came through are shown
+    even if no op ran in them."""
     error = about.get("error")
     files = [script, *(file for file, _ in error["at"])] if error else [script]
-    report = _Report(recording, [f for f in files if f is not None and linecache.getlines(f)])
+    report = _Report(
+        recording, folder, [f for f in files if f is not None and linecache.getlines(f)]
+    )
     for detail in _DETAIL:
         data = {**about, **report.data(*detail)}
         if len(json.dumps(data, separators=(",", ":"))) <= _MOST_BYTES:
@@ -35,8 +38,8 @@ def page_data(recording, script: str | None = None, **about) -> dict:
 
 
 class _Report:
-    def __init__(self, recording, files: list[str]):
-        self.recording = recording
+    def __init__(self, recording, folder: str, files: list[str]):
+        self.recording, self.folder = recording, folder
         self.reading = reading = Reading(recording)
         self.visits = Visits(reading)
         self.tensors = Tensors(reading)
@@ -111,7 +114,7 @@ class _Report:
         if not users or len(lines) > 4000:
             near = {n for line in rows for n in range(line - _AROUND, line + _AROUND + 1)}
         return {
-            "name": _short(file),
+            "name": _short(file, self.folder),
             "path": file,
             "library": not users,
             "lines": {n: text[:500] for n, text in enumerate(lines, 1) if n in near},
@@ -251,9 +254,9 @@ def _is_pass(op) -> bool:
     return op.entry.kind is BACKWARD
 
 
-def _short(file: str) -> str:
+def _short(file: str, folder: str) -> str:
     """A path as the reader knows it: from the folder that the program was started in."""
-    relative = os.path.relpath(file)
+    relative = os.path.relpath(os.path.join(folder, file), folder)
     if not relative.startswith(".."):
         return relative
     return os.path.join(*file.split(os.sep)[-2:])

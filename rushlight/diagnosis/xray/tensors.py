@@ -46,6 +46,7 @@ class Tensors:
         self._keys: dict[tuple, int] = {}
         self._storages = Storages(reading.blocks)
         self._parameters, self._gradients = _named_storages(reading, self._storages)
+        self._last_of: dict[int, dict] = {}  # by visit: its last entry for each set of targets
         self.given: dict[int, list] = {}  # by id of an entry
         self.made: dict[int, list] = {}
         self.kinds: dict[int, str] = {}
@@ -180,8 +181,10 @@ class Tensors:
     def _name(self, entry: Entry, number: int, k: int) -> None:
         """The name that the result is bound to, if the op is the last of its expression."""
         targets = entry.place.targets
-        siblings = entry.visit.entries
-        if any(e.place.targets == targets for e in siblings[siblings.index(entry) + 1 :]):
+        visit = entry.visit
+        if id(visit) not in self._last_of:
+            self._last_of[id(visit)] = {e.place.targets: e for e in visit.entries}
+        if self._last_of[id(visit)][targets] is not entry:
             return
         if len(targets) == len(entry.results):
             self.sites[number].name = targets[k]
