@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import statistics
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import rushlight as torch
 from rushlight.utils import _pytree as pytree
@@ -33,7 +33,6 @@ class Comparison:
     difference: float | None = None
     largest: float | None = None
     tolerance: float | None = None
-    notes: list[str] = field(default_factory=list)
 
     @property
     def runs(self) -> int:
@@ -99,7 +98,7 @@ class Comparison:
         ]
         if self.noisy:
             lines.append("The machine is too noisy to tell small differences: " + self._spreads())
-        return "\n".join(lines + self.notes)
+        return "\n".join(lines)
 
     def _spreads(self) -> str:
         parts = [f"{100 * _spread(t):.0f} %" for t in (self.first, self.second)]
@@ -251,9 +250,8 @@ def _is_numeric(value) -> bool:
 
 
 def _same_form(x, y) -> bool:
-    return _is_numeric(x) and _is_numeric(y) and (
-        torch.as_tensor(x).shape == torch.as_tensor(y).shape
-    )  # fmt: skip
+    shapes = [torch.as_tensor(v).shape for v in (x, y) if _is_numeric(v)]
+    return len(shapes) == 2 and shapes[0] == shapes[1]
 
 
 def _spread(times: list[float]) -> float:

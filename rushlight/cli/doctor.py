@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter
@@ -31,9 +30,7 @@ def add(subparsers) -> None:
     parser.add_argument(
         "--no-trials", action="store_true", help="do not try fixes by running the script again"
     )
-    parser.add_argument("-m", dest="module", action="store_true", help="the target is a module")
-    parser.add_argument("target", help="a script, or a module's name")
-    parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments for the program")
+    run.add_target(parser)
     parser.set_defaults(command=_doctor)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 
@@ -36,9 +35,7 @@ def add(subparsers) -> None:
         "optimizer step or the outermost module's call, in copies of the process",
     )
     parser.add_argument("--calibrate", action="store_true", help="measure the machine anew")
-    parser.add_argument("-m", dest="module", action="store_true", help="the target is a module")
-    parser.add_argument("target", help="a script, or a module's name")
-    parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments for the program")
+    run.add_target(parser)
     parser.set_defaults(command=_profile)
 
 

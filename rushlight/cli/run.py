@@ -21,12 +21,15 @@ def add(subparsers) -> None:
         "this process and in its workers.",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "-m", dest="module", action="store_true", help="the target is a module's name"
-    )
+    add_target(parser)
+    parser.set_defaults(command=_run)
+
+
+def add_target(parser) -> None:
+    """Declares the program that a command runs."""
+    parser.add_argument("-m", dest="module", action="store_true", help="the target is a module")
     parser.add_argument("target", help="a script, a folder or zip with __main__.py, or a module")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments for the program")
-    parser.set_defaults(command=_run)
 
 
 def _run(options) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 
@@ -26,9 +25,7 @@ def add(subparsers) -> None:
     parser.add_argument(
         "--events", type=int, metavar="N", default=100_000, help="events to record (100,000)"
     )
-    parser.add_argument("-m", dest="module", action="store_true", help="the target is a module")
-    parser.add_argument("target", help="a script, or a module's name")
-    parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments for the program")
+    run.add_target(parser)
     parser.set_defaults(command=_xray)
 
 

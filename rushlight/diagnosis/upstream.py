@@ -272,17 +272,14 @@ def returned(function) -> list[Spot]:
 def user_sources(raised) -> list[Source]:
     """The user's files of a traceback, innermost first, then those of the modules imported."""
     files = [f.file for f in reversed(raised.frames)]
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str) and file.endswith(".py") and file not in files and _is_users(file):
-            files.append(file)
-    found = [Source.of(file) for file in dict.fromkeys(files)]
+    found = [Source.of(file) for file in dict.fromkeys([*files, *imported_files()])]
     return [s for s in found if s is not None]
 
 
-def _is_users(file: str) -> bool:
-    places = ("site-packages", "dist-packages", "lib/python3", frames._PACKAGE, "/rushlight/")
-    return not any(part in file for part in places)
+def imported_files() -> list[str]:
+    """The user's files among the modules that were imported."""
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    return [f for f in files if isinstance(f, str) and f.endswith(".py") and frames.is_user_path(f)]
 
 
 def calls(sources: list[Source], *names: str) -> list[Spot]:

@@ -270,16 +270,13 @@ def _svg(nodes: list[Shown], title: str) -> str:
 def _box(n: Shown, x: float, y: float) -> str:
     whole = html.escape(" | ".join(p for p in (n.label, n.saved, n.place) if p))
     rounded = ' rx="10" class="leaf"' if n.is_leaf else ' rx="3"'
-    more = " ".join(p for p in (n.saved if n.is_leaf or not n.bytes else _first(n), n.place) if p)
+    size = n.saved if n.is_leaf or not n.bytes else kept.in_units(n.bytes)
+    more = " ".join(part for part in (size, n.place) if part)
     return (
         f'<g><title>{whole}</title><rect x="{x:.0f}" y="{y}" width="{BOX}" height="{HIGH}"'
         f'{rounded}/><text x="{x + 8:.0f}" y="{y + 19}">{html.escape(_cut(n.label, 24))}</text>'
         f'<text class="more" x="{x + 8:.0f}" y="{y + 37}">{html.escape(_cut(more, 28))}</text></g>'
     )
-
-
-def _first(n: Shown) -> str:
-    return kept.in_units(n.bytes)
 
 
 def _cut(text: str, most: int) -> str:

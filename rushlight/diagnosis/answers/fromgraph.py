@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 
 from rushlight import _C, nn
 
@@ -11,6 +10,7 @@ from .. import graphs, upstream
 from ..doctor import places
 from ..source import Source
 from . import kept
+from .reasons import HAS, NONE, ZERO, Group, Reason
 
 READ = "read from source"
 _CUTTING = {
@@ -28,10 +28,8 @@ _CUTTING = {
 
 def groups_from(subject, parameters: list, loss) -> list:
     """Groups as far as a graph and the source tell."""
-    from .nograd import HAS, NONE, ZERO, Group, Reason
-
     reached = {id(v) for v in graphs.leaves(loss)}
-    on_the_way = {id(p) for _, p in parameters if p.grad_fn is not None} and set(graphs.nodes(loss))
+    on_the_way = set(graphs.nodes(loss))
     cuts = _cuts(loss)
     made: dict[tuple, Group] = {}
 
@@ -62,39 +60,21 @@ def groups_from(subject, parameters: list, loss) -> list:
     return list(made.values())
 
 
-def freezing():
+def freezing() -> Reason | None:
     """The line that freezes parameters, as the source has it."""
-    from .nograd import Reason
-
     for source in _sources():
-        for node in ast.walk(source.tree):
-            off = upstream.called(node) == "requires_grad_" and node.args
-            if (off and ast.unparse(node.args[0]) == "False") or (
-                isinstance(node, ast.Assign)
-                and ast.unparse(node.value) == "False"
-                and isinstance(node.targets[0], ast.Attribute)
-                and node.targets[0].attr == "requires_grad"
-            ):
-                text = source.segment(source.statement_of(node)).split("\n")[0]
-                return Reason("freezes parameters", source.file, node.lineno, text, READ)
+        found = places.freezing(source)
+        if found is not None:
+            node, _ = found
+            text = source.segment(source.statement_of(node)).split("\n")[0]
+            return Reason("freezes parameters", source.file, node.lineno, text, READ)
     return None
 
 
 def _sources() -> list[Source]:
-    from ..doctor.calls import is_user
-
-    files = []
-    frame = sys._getframe(1)
-    while frame is not None:
-        if is_user(frame.f_code):
-            files.append(frame.f_code.co_filename)
-        frame = frame.f_back
-    files += [
-        f
-        for m in list(sys.modules.values())
-        if isinstance(f := getattr(m, "__file__", None), str) and upstream._is_users(f)
-    ]
-    found = [Source.of(f) for f in dict.fromkeys(files) if f.endswith(".py")]
+    """The user's files: those that run now, innermost first, then those that were imported."""
+    files = [frame.f_code.co_filename for frame in places.user_frames(1)]
+    found = [Source.of(f) for f in dict.fromkeys([*files, *upstream.imported_files()])]
     return [s for s in found if s is not None]
 
 
@@ -126,8 +106,6 @@ def _behind(source: Source, statement, seen: set, depth: int = 0) -> list[tuple]
 
 
 def _in_statement(source: Source, statement) -> list[tuple]:
-    from .nograd import Reason
-
     line, found = source.segment(statement).split("\n")[0], []
     if isinstance(statement, (ast.For, ast.While, ast.With, ast.If)):
         return []
@@ -146,8 +124,6 @@ def _in_statement(source: Source, statement) -> list[tuple]:
 
 def _for_parameter(subject, p, cuts: list[tuple]) -> list:
     """The cuts that name the module of a parameter; else whether that is named at all; else all."""
-    from .nograd import Reason
-
     owner, attribute = _owner(subject, p)
     if attribute is not None:
         naming = [

@@ -7,6 +7,7 @@ from collections import Counter
 from rushlight import _C, nn
 
 from .. import values
+from ..doctor import places
 from . import kept
 from .answer import Answer
 from .names import Names, unnamed_holders
@@ -17,10 +18,10 @@ def of_module(module, name: str | None, names: Names) -> Answer:
     name = names.name(module) or name or "this module"
     parameters = list(module.parameters())
     buffers = list(module.buffers())
-    places = _C._built(module)
+    built = _C._built(module)
     facts = {
         "name": name,
-        "made": (places[0][0], places[0][2]) if places else None,
+        "made": (built[0][0], built[0][2]) if built else None,
         "parameters": sum(p.numel() for p in parameters),
         "trainable": sum(p.numel() for p in parameters if p.requires_grad),
         "bytes": sum(t.nbytes for t in [*parameters, *buffers]),
@@ -28,7 +29,7 @@ def of_module(module, name: str | None, names: Names) -> Answer:
         "hidden": _hidden(module),
         "held_by": [f"{h.name}, {h.role}" for h in names.of(module)],
     }
-    made = f", made at {values.place_of(places[0])}" if places else ""
+    made = f", made at {values.place_of(built[0])}" if built else ""
     answer = Answer(f"{name}  {values.describe_module(module)}{made}", [], facts)
     for label, text in (
         ("holds", _holds(module, parameters, buffers, facts)),
@@ -106,7 +107,7 @@ def _hidden(module) -> list[str]:
 def of_optimizer(optimizer, name: str | None, names: Names) -> Answer:
     """The answer for an optimizer."""
     name = names.name(optimizer) or name or "this optimizer"
-    held = [p for g in optimizer.param_groups for p in g["params"]]
+    held = places.parameters_of(optimizer)
     state = [
         v for s in optimizer.state.values() for v in s.values() if isinstance(v, _C.TensorBase)
     ]
@@ -149,9 +150,4 @@ def _missing(ids: set[int], names: Names) -> list[str]:
             found += [
                 f"{held.name}.{n}" for n, p in parameters if id(p) not in ids and p.requires_grad
             ]
-    seen, kept_names = set(), []
-    for full in found:
-        if full not in seen:
-            seen.add(full)
-            kept_names.append(full)
-    return kept_names
+    return list(dict.fromkeys(found))

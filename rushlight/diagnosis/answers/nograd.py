@@ -3,76 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import random
 import sys
-import textwrap
-from dataclasses import dataclass, field
 
 import rushlight
 from rushlight import _C, nn
 
 from .. import values
-from ..finding import WIDTH, Fix
+from ..finding import Fix
+from ..source import Source
 from .flow import Flow, Step, key_of_region, key_of_site
+from .fromgraph import freezing, groups_from
 from .names import Names, user_frames
-
-HAS, ZERO, NONE = "have a gradient", "zero", "none"
-MOST_NAMES = 6
-
-
-@dataclass
-class Reason:
-    """Why a path ends: in words, with the line and its text. ``known``: how that is known."""
-
-    text: str
-    file: str | None = None
-    line: int | None = None
-    source: str = ""
-    known: str = "recorded"
-
-    def __str__(self) -> str:
-        start = f"line {self.line}  " if self.line else ""
-        shown = f"{self.source}    " if self.source else ""
-        read = "" if self.known == "recorded" else f" ({self.known})"
-        return f"{start}{shown}{self.text}{read}"
-
-
-@dataclass
-class Group:
-    """Parameters that share a cause: their names, "none", "zero" or "have a gradient", and why."""
-
-    names: list[str]
-    state: str
-    title: str = ""
-    reasons: list[Reason] = field(default_factory=list)
-    fixes: list[Fix] = field(default_factory=list)
-
-    def lines(self, width: int) -> list[str]:
-        """The group as text; names stand in a column of a width."""
-        shown = ", ".join(self.names[:MOST_NAMES])
-        if len(self.names) > MOST_NAMES:
-            shown += f" and {len(self.names) - MOST_NAMES} more"
-        says = self.state if self.state == HAS else f"{self.state}: {self.title}"
-        if len(shown) > width:
-            lines = [*_wrapped(shown, "", "  "), *_wrapped(says, "    ", "    ")]
-        else:
-            lines = _wrapped(f"{shown.ljust(width)}  {says}", "", "    ")
-        for reason in self.reasons:
-            lines += _wrapped(str(reason), "    ", "        ")
-        if self.fixes:
-            tried = "each tried" if len(self.fixes) > 1 else "tried"
-            lines += _wrapped(
-                f"Works ({tried}): {', or '.join(f.text for f in self.fixes)}", "    ", "      "
-            )
-        return lines
-
-
-def _wrapped(text: str, first: str, more: str) -> list[str]:
-    if len(first + text) <= WIDTH:
-        return [first + text]
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=first, subsequent_indent=more, break_on_hyphens=False
-    )
+from .reasons import HAS, NONE, ZERO, Group, Reason, wrapped
 
 
 class Gradients:
@@ -104,7 +48,7 @@ class Gradients:
         for group in self.groups:
             lines += group.lines(width)
         for note in self.notes:
-            lines += _wrapped(note, "", "  ")
+            lines += wrapped(note, "", "  ")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -127,11 +71,9 @@ def why_no_grad(subject, loss) -> Gradients:
     names = Names(user_frames(2))
     parameters = _parameters(subject, names)
     if isinstance(loss, _C.TensorBase):
-        from .fromgraph import groups_from
-
         return Gradients(groups_from(subject, parameters, loss), _notes(subject, names))
     run = _Run(subject, parameters, loss)
-    return Gradients(run.groups(), [*run.notes, *_notes(subject, names)])
+    return Gradients(run.groups(), _notes(subject, names))
 
 
 def _parameters(subject, names: Names) -> list[tuple[str, object]]:
@@ -169,8 +111,6 @@ def _notes(subject, names: Names) -> list[str]:
 @contextlib.contextmanager
 def _as_it_was(subject):
     """Random state and the buffers of a module as before; what is printed is swallowed."""
-    import io
-
     state, python = rushlight.get_rng_state(), random.getstate()
     numpy = sys.modules.get("numpy")
     numpys = numpy.random.get_state() if numpy is not None else None
@@ -194,7 +134,6 @@ class _Run:
 
     def __init__(self, subject, parameters: list, function):
         self.subject, self.parameters, self.function = subject, parameters, function
-        self.notes: list[str] = []
         self.calls = _counting(subject)
         with _as_it_was(subject), self.calls:
             self.flow, self.loss, self.gradients = self._run(frozenset())
@@ -300,8 +239,6 @@ class _Run:
         if not (p.is_floating_point() or p.is_complex()):
             text = f"{values.dtype_name(p.dtype)} values have no gradient"
             return Group([name], NONE, text), ("integer",)
-        from .fromgraph import freezing
-
         reason = freezing()
         title = "frozen: requires_grad is False"
         return Group([name], NONE, title, [reason] if reason else []), ("frozen",)
@@ -338,8 +275,6 @@ class _Run:
             first = {(o[0], o[2]) for o in (origin, built) if o is not None}
             if writer is not None and (writer[0], writer[2]) not in first:
                 file, line = writer[0], writer[2]
-                from ..source import Source
-
                 source = Source.of(file)
                 text = source.lines[line - 1].strip() if source else ""
                 return Reason(f"last set {name}", file, line, text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+import rushlight
 from rushlight import _C
 
 from .. import graphs, upstream, values
@@ -171,18 +172,12 @@ def _strides(tensor, name: str, facts: dict) -> str:
     if repeated:
         at = "dimension" if len(repeated) == 1 else "dimensions"
         text += f" Expanded: {at} {', '.join(map(str, repeated))} repeats the same values."
-    elif tensor.dim() == 4 and tensor.is_contiguous(memory_format=_channels_last()):
+    elif tensor.dim() == 4 and tensor.is_contiguous(memory_format=rushlight.channels_last):
         text += " Channels last: contiguous in that order."
     if not _can_view(tensor):
         name = name if len(name) <= 16 else "t"
         text += f" {name}.view(-1) fails; {name}.reshape(-1) copies {tensor.nbytes:,} bytes"
     return text
-
-
-def _channels_last():
-    import rushlight as torch
-
-    return torch.channels_last
 
 
 def _row_order(shape) -> tuple:

@@ -80,6 +80,10 @@ class Passes:
         """Passes made only to be read: with gradients off, or whose graph nobody used."""
         return self.quiet + sum(p.unused for p in self.places.values() if p.is_evaluation)
 
+    def parameter_names(self) -> dict[int, str]:
+        """Parameters' names, by id, in the models that were called."""
+        return {id(p): n for m in self.models.values() for n, p in m.named_parameters()}
+
     def specials(self, module) -> list:
         """Named dropout and batch norm modules of a module."""
         known = self._special.get(id(module))

@@ -41,6 +41,11 @@ def user_frames(depth: int = 1) -> list:
     return frames
 
 
+def parameters_of(optimizer) -> list:
+    """The parameters that an optimizer holds."""
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
 def call_at(site: Site) -> ast.Call | None:
     """The call at a site."""
     node = site.node
@@ -68,6 +73,30 @@ def operand(site: Site, number: int):
 
 def at_place(nodes: list, number: int):
     return nodes[number] if number < len(nodes) else None
+
+
+def named_only(source: Source, name: str, method: str) -> ast.Expr | None:
+    """A statement ``model.eval`` without parentheses, which does nothing."""
+    for node in ast.walk(source.tree):
+        is_named = isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute)
+        if is_named and ast.unparse(node.value) == f"{name}.{method}":
+            return node
+    return None
+
+
+def freezing(source: Source) -> tuple[ast.AST, ast.expr] | None:
+    """(what freezes parameters in a file, whose): ``requires_grad`` set to False."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and node.args:
+            target, name, value = node.func, "requires_grad_", node.args[0]
+        elif isinstance(node, ast.Assign):
+            target, name, value = node.targets[0], "requires_grad", node.value
+        else:
+            continue
+        is_named = isinstance(target, ast.Attribute) and target.attr == name
+        if is_named and ast.unparse(value) == "False":
+            return node, target.value
+    return None
 
 
 def is_method(site: Site) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from .. import changes, trial, upstream, values
+from .. import changes, frames, trial, upstream, values
 from ..finding import Fix, Related
 from ..registry import explains, kind
 from . import Raised, try_calls
@@ -257,7 +257,7 @@ def _padded(at, node, tensors) -> list[Fix]:
 def worker(raised: Raised):
     """The last line of the user's own in the worker's traceback."""
     lines = re.findall(r'File "([^"]+)", line (\d+), in (\S+)', raised.message)
-    own = [(f, int(n), name) for f, n, name in lines if _is_own(f)]
+    own = [(f, int(n), name) for f, n, name in lines if frames.is_user_path(f)]
     at = raised.innermost
     last = raised.message.strip().splitlines()[-1]
     evidence = [f"worker {raised.match[2]}: {last}"]
@@ -273,7 +273,3 @@ def worker(raised: Raised):
         evidence=[*evidence, f"raised in {name}, {values.place_of((file, '', line))}"],
         related=[Related(at.file, at.line, "the loop that wanted the batch")],
     )
-
-
-def _is_own(file: str) -> bool:
-    return upstream._is_users(file) and not file.startswith("<")

@@ -94,7 +94,7 @@ class Zeroing(Check):
     def module_zero(self, module):
         held = {id(p) for p in module.parameters()}
         for optimizer, _ in self.states.values():
-            if any(id(p) in held for p in _parameters(optimizer)):
+            if any(id(p) in held for p in places.parameters_of(optimizer)):
                 self.zero(optimizer, places.here())
 
     def backward(self, tensor, arguments):
@@ -171,13 +171,9 @@ class Zeroing(Check):
         )
 
 
-def _parameters(optimizer):
-    return [p for group in optimizer.param_groups for p in group["params"]]
-
-
 def _is_clear(optimizer, all_of_them=False) -> bool:
     """Whether the gradients of an optimizer are None or zero; of the first that has one."""
-    for p in _parameters(optimizer):
+    for p in places.parameters_of(optimizer):
         if p.grad is None:
             continue
         if bool((p.grad.detach() != 0).any()):
@@ -188,7 +184,7 @@ def _is_clear(optimizer, all_of_them=False) -> bool:
 
 
 def _norm(optimizer) -> float:
-    grads = [p.grad for p in _parameters(optimizer) if p.grad is not None]
+    grads = [p.grad for p in places.parameters_of(optimizer) if p.grad is not None]
     return sum(float(g.detach().float().square().sum()) for g in grads) ** 0.5
 
 

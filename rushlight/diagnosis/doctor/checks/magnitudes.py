@@ -202,7 +202,7 @@ class Magnitudes(Check):
         looks = [k for k in w.looks if k.gradient > 0 and math.isfinite(k.gradient)]
         if len(looks) < 3 or not all(k.still for k in looks) or rate == 0:
             return None
-        kinds = {str(p.dtype).removeprefix("torch.") for p in _parameters(w.optimizer)}
+        kinds = {str(p.dtype).removeprefix("torch.") for p in places.parameters_of(w.optimizer)}
         evidence = [
             (
                 f"in {len(looks)} of {len(looks)} steps looked at no weight changed at all, with "
@@ -237,7 +237,7 @@ class Magnitudes(Check):
         if grew is None and first.ratio < 0.5:
             return None
         grew = grew or f"the first step changed the weights by {first.ratio:.3g} times their size"
-        named = self.names()
+        named = self.passes.parameter_names()
         worst = max(first.sizes, key=lambda i: first.sizes[i][0])
         evidence = [
             (
@@ -299,10 +299,9 @@ class Magnitudes(Check):
         return found("learning-rate-too-small", "wrong result", w.site, title, evidence, [], fixes)
 
     def vanishing(self, w: Watched):
-        names, layers = (
-            self.names(),
-            [p for p in _parameters(w.optimizer) if p.dim() >= 2 and id(p) in w.looks[-1].sizes],
-        )
+        names = self.passes.parameter_names()
+        last = w.looks[-1].sizes
+        layers = [p for p in places.parameters_of(w.optimizer) if p.dim() >= 2 and id(p) in last]
         if len(layers) < 4:
             return None
 
@@ -365,14 +364,6 @@ class Magnitudes(Check):
         text = f"{name} + {torch}.relu({site.source.segment(node.args[0])})"
         return [Fix(f"{text}: a path past the layer", [site.source.replace((node, text))])]
 
-    def names(self) -> dict[int, str]:
-        """Parameters' names in the models that were called."""
-        return {id(p): n for m in self.passes.models.values() for n, p in m.named_parameters()}
-
-
-def _parameters(optimizer) -> list:
-    return [p for g in optimizer.param_groups for p in g["params"]]
-
 
 def _rate(optimizer) -> float:
     return max(float(g.get("lr", 0)) for g in optimizer.param_groups)
@@ -410,87 +401,3 @@ def _assigned(source, node, call):
         if (is_keyword or is_field) and isinstance(other.value, ast.Constant):
             return other.value
     return None
-
-
-# ---- Units that never fire
-
-kind(
-    "relu-dead",
-    "Nearly all units of a ReLU give 0 for all inputs",
-    """
-A ReLU whose input is negative for every sample gives 0 and lets no gradient through: its unit can
-not come back. One too large step, or a large negative bias, kills units for good, and what is in
-front of them stops learning. Lower the learning rate, look at the initialization and the scale of
-the inputs, normalize, or use LeakyReLU or GELU, which let a little through.
-""",
-)
-
-
-@check
-class Dead(Check):
-    kinds = ("relu-dead",)
-    needs: ClassVar = {
-        "*": ("op relu relu_", 5, "fewer than 5 calls of relu"),
-    }
-
-    def start(self, doctor):
-        self.seen = {}
-        doctor.watch.on("op", self.op, ("relu", "relu_"))
-
-    def op(self, op):
-        if not op.result.requires_grad:
-            return
-        module = op.module
-        key = (op.site, id(module)) if module is not None else (op.site, None)
-        entry = self.seen.setdefault(key, [op.site, module, 0, []])
-        entry[2] += 1
-        if entry[2] > 4 and entry[2] % 16:
-            return
-        out = op.result.detach()
-        if out.dim() < 2 or out.shape[0] < 4 or out.numel() > 1 << 22:
-            return
-        unit = -1 if out.dim() <= 3 else 1
-        units = out.shape[unit]
-        alive = out.movedim(unit, -1).reshape(-1, units).amax(0) > 0
-        entry[3].append((units, units - int(alive.sum())))
-
-    def findings(self, doctor):
-        out = []
-        for site, module, count, looks in self.seen.values():
-            last = looks[-3:]
-            if len(looks) >= 5 and all(units >= 4 and dead >= 0.9 * units for units, dead in last):
-                out.append(self.finding(site, module, count, looks))
-        return out
-
-    def finding(self, site, module, count, looks):
-        units, dead = looks[-1]
-        first = looks[0][1]
-        evidence = [
-            (
-                f"{dead} of {units} units gave 0 for every sample of the last {min(3, len(looks))} "
-                f"batches looked at ({count} in all); in the first batch {first} did"
-            )
-        ]
-        died = first < 0.5 * units
-        evidence.append(
-            "they died while training: the steps are too large"
-            if died
-            else "they never fired: look at the bias, the initialization and the inputs' scale"
-        )
-        at, fixes = site, []
-        built = places.built(module) if module is not None else None
-        if built is not None:
-            source, call = built
-            at = (source.file, call.lineno)
-            name = source.segment(call.func)
-            new = f"{name.removesuffix('ReLU')}LeakyReLU"
-            if name.endswith("ReLU"):
-                fixes.append(Fix(f"{new} instead", [source.replace((call.func, new))]))
-        elif (call := places.call_at(site)) is not None:
-            name = site.source.segment(call.func)
-            if name.endswith("relu") and not places.is_method(site):
-                prefix = places.prefix_for(site.source, "torch.nn.functional", "functional")
-                edit = site.source.replace((call.func, f"{prefix}.leaky_relu"))
-                fixes.append(Fix(f"{prefix}.leaky_relu instead", [edit]))
-        title = f"{dead} of {units} units of a ReLU are dead"
-        return found("relu-dead", "wrong result", at, title, evidence, [], fixes)

@@ -182,7 +182,7 @@ class Modes(Check):
             evidence.append(measured)
         fixes, node, at = [], places.call_at(site), site
         name = ast.unparse(node.func) if node is not None else None
-        written = _not_called(site.source, name, "eval") if name else None
+        written = places.named_only(site.source, name, "eval") if name else None
         if written is not None:
             at = (site.file, written.lineno)
             edit = site.source.replace((written.value, f"{site.source.segment(written.value)}()"))
@@ -293,15 +293,6 @@ def _trains(loop) -> bool:
     """Whether a loop holds a training step."""
     names = {n.attr for n in ast.walk(loop) if isinstance(n, ast.Attribute)}
     return bool(names & {"backward", "step", "zero_grad"})
-
-
-def _not_called(source, name: str, method: str):
-    """A statement ``model.eval`` without parentheses, or None."""
-    for node in ast.walk(source.tree):
-        is_named = isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute)
-        if is_named and ast.unparse(node.value) == f"{name}.{method}":
-            return node
-    return None
 
 
 def _around(source, statement, before, after) -> Edit:

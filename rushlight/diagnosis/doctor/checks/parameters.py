@@ -62,7 +62,7 @@ class Held(Check):
 
     def optimizer(self, optimizer):
         site = places.here()
-        held = [p for g in optimizer.param_groups for p in g["params"]]
+        held = places.parameters_of(optimizer)
         models = {}
         for frame in places.user_frames(3)[:3]:
             for value in list(frame.f_locals.values()) + list(frame.f_globals.values()):
@@ -143,7 +143,7 @@ class Held(Check):
                         never.discard(id(p))
         if count > 10 and count % 10:
             return
-        held = {id(p) for o, *_ in self.optimizers for g in o.param_groups for p in g["params"]}
+        held = {id(p) for o, *_ in self.optimizers for p in places.parameters_of(o)}
         for made_with, site, _, whole in self.optimizers:
             if made_with is not optimizer:
                 continue

@@ -136,18 +136,18 @@ class Steps(Check):
 
     def gave_gradients(self, state) -> bool:
         """Whether backward reached what it holds, and no other optimizer steps the same."""
-        mine = {id(p) for p in _held(state.optimizer) if p.grad is not None}
+        mine = {id(p) for p in places.parameters_of(state.optimizer) if p.grad is not None}
         for other in self.states.values():
             if (
                 other is not state
                 and other.steps
-                and mine & {id(p) for p in _held(other.optimizer)}
+                and mine & {id(p) for p in places.parameters_of(other.optimizer)}
             ):
                 return False
         return bool(mine)
 
     def has_gradients(self, state) -> bool:
-        return any(p.grad is not None for p in _held(state.optimizer))
+        return any(p.grad is not None for p in places.parameters_of(state.optimizer))
 
     def never_steps(self, state):
         back, fixes, at = state.backward_site, [], state.backward_site
@@ -155,7 +155,7 @@ class Steps(Check):
         name = _bound_name(state.site)
         statement = back.statement
         if name is not None:
-            named = _named_only(back.source, name, "step")
+            named = places.named_only(back.source, name, "step")
             if named is not None:
                 at = (back.file, named.lineno)
                 edit = back.source.replace((named.value, f"{name}.step()"))
@@ -176,7 +176,7 @@ class Steps(Check):
         if loss is not None:
             edit = site.source.insert_before(site.statement, f"{loss}.backward()")
             fixes.append(Fix(f"{loss}.backward() before the step", [edit]))
-            named = _named_only(site.source, loss, "backward")
+            named = places.named_only(site.source, loss, "backward")
             if named is not None:
                 edit = site.source.replace((named.value, f"{loss}.backward()"))
                 fixes = [Fix(f"{loss}.backward(): it was named, not called", [edit])]
@@ -198,7 +198,7 @@ class Steps(Check):
 
     def frozen(self, state):
         parameters = [p for p, _ in state.frozen.values()]
-        names = self.names()
+        names = self.passes.parameter_names()
         count = max(n for _, n in state.frozen.values())
         shown = ", ".join(names.get(id(p), "a parameter") for p in parameters[:3])
         evidence = [
@@ -213,12 +213,10 @@ class Steps(Check):
             evidence, [(state.step_site, "the step that changes them")], fixes,
         )  # fmt: skip
 
-    def names(self) -> dict[int, str]:
-        return {id(p): n for m in self.passes.models.values() for n, p in m.named_parameters()}
-
     def unused(self, state):
         """Modules whose parameters got no gradient in any step, and that never ran."""
-        held, out = {id(p) for p in _held(state.optimizer) if p.grad is None}, []
+        all_held, out = places.parameters_of(state.optimizer), []
+        held = {id(p) for p in all_held if p.grad is None}
         for model in list(self.passes.models.values()):
             for name, module in model.named_modules():
                 own = list(module.parameters(recurse=False))
@@ -227,7 +225,7 @@ class Steps(Check):
                 if not isinstance(module, nn.Module) or self.is_inside_of_a_fused_one(model, name):
                     continue
                 out.append((model, name, module, own))
-        if not out or len({id(p) for *_, own in out for p in own}) == len(_held(state.optimizer)):
+        if not out or len({id(p) for *_, own in out for p in own}) == len(all_held):
             return []
         return [self.unused_finding(state, out)]
 
@@ -260,10 +258,6 @@ class Steps(Check):
         )
 
 
-def _held(optimizer) -> list:
-    return [p for g in optimizer.param_groups for p in g["params"]]
-
-
 def _bound_name(site) -> str | None:
     """What an optimizer's call is assigned to: ``opt``, ``self.opt``."""
     statement = site.statement
@@ -272,42 +266,17 @@ def _bound_name(site) -> str | None:
     return None
 
 
-def _named_only(source, name: str, method: str):
-    """A statement ``opt.step`` without parentheses, or None."""
-    for node in ast.walk(source.tree):
-        is_named = isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute)
-        if is_named and ast.unparse(node.value) == f"{name}.{method}":
-            return node
-    return None
-
-
 def _freezing(source):
     """Where parameters are frozen, and the same with their gradients cleared."""
-    for node in ast.walk(source.tree):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "requires_grad_"
-            and node.args
-            and ast.unparse(node.args[0]) == "False"
-        ):
-            holder = source.segment(node.func.value)
-            statement, target = source.statement_of(node), node.func.value
-        elif (
-            isinstance(node, ast.Assign)
-            and ast.unparse(node.value) == "False"
-            and isinstance(node.targets[0], ast.Attribute)
-            and node.targets[0].attr == "requires_grad"
-        ):
-            holder, statement = source.segment(node.targets[0].value), node
-            target = node.targets[0].value
-        else:
-            continue
-        in_loop = isinstance(target, ast.Name) and source.loops_around(statement)
-        line = f"{holder}.grad = None" if in_loop else f"{holder}.zero_grad(set_to_none=True)"
-        edit = source.insert_after(statement, line)
-        if statement.lineno == getattr(statement.parent, "lineno", 0):  # a loop on one line
-            text = source.lines[statement.lineno - 1] + f"; {line}"
-            edit = Edit(source.file, statement.lineno, statement.end_lineno, text)
-        return (source.file, node.lineno), [Fix(f"{line} with it", [edit])]
-    return None
+    found_ = places.freezing(source)
+    if found_ is None:
+        return None
+    node, target = found_
+    holder, statement = source.segment(target), source.statement_of(node)
+    in_loop = isinstance(target, ast.Name) and source.loops_around(statement)
+    line = f"{holder}.grad = None" if in_loop else f"{holder}.zero_grad(set_to_none=True)"
+    edit = source.insert_after(statement, line)
+    if statement.lineno == getattr(statement.parent, "lineno", 0):  # a loop on one line
+        text = source.lines[statement.lineno - 1] + f"; {line}"
+        edit = Edit(source.file, statement.lineno, statement.end_lineno, text)
+    return (source.file, node.lineno), [Fix(f"{line} with it", [edit])]

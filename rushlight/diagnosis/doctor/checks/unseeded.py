@@ -9,12 +9,14 @@ import random
 import sys
 from typing import ClassVar
 
+from ... import upstream
 from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
 from .. import places
 from ..calls import frame_here, site_of
 from ..places import found
+from .seeds import DRAWS
 
 kind(
     "seed-incomplete",
@@ -36,10 +38,6 @@ DRAWING = {
         "betavariate expovariate".split()
     ),
 }
-DRAWS = frozenset(
-    "rand randn randint randperm normal uniform_ normal_ bernoulli multinomial rand_like "
-    "randn_like bernoulli_ randint_like random_ exponential_".split()
-)
 
 
 @check
@@ -55,7 +53,7 @@ class Unseeded(Check):
         self.states = {"random": random.getstate()}
         self.generators = {}
         doctor.watch.on("seeded", lambda seed: self.seed("torch"))
-        doctor.watch.on("op", self.op, DRAWS)
+        doctor.watch.on("op", self.op, DRAWS - {"dropout"})
         self.wrap(random, "seed", "random")
         if "numpy" in sys.modules or _mentions_numpy(doctor.command):
             with contextlib.suppress(ImportError):
@@ -193,14 +191,8 @@ def _called(stream: str) -> str:
 
 
 def _sources() -> list[Source]:
-    from ...upstream import _is_users
-
-    files = [
-        f
-        for m in list(sys.modules.values())
-        if isinstance(f := getattr(m, "__file__", None), str) and f.endswith(".py") and _is_users(f)
-    ]
-    return [s for s in map(Source.of, dict.fromkeys(files)) if s is not None]
+    files = dict.fromkeys(upstream.imported_files())
+    return [s for s in map(Source.of, files) if s is not None]
 
 
 def _names_of(source: Source, stream: str) -> set[str]:

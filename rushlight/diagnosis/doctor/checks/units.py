@@ -1,0 +1,91 @@
+"""Units of a ReLU that never fire."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ...finding import Fix
+from ...registry import Check, check, kind
+from .. import places
+from ..places import found
+
+kind(
+    "relu-dead",
+    "Nearly all units of a ReLU give 0 for all inputs",
+    """
+A ReLU whose input is negative for every sample gives 0 and lets no gradient through: its unit can
+not come back. One too large step, or a large negative bias, kills units for good, and what is in
+front of them stops learning. Lower the learning rate, look at the initialization and the scale of
+the inputs, normalize, or use LeakyReLU or GELU, which let a little through.
+""",
+)
+
+
+@check
+class Dead(Check):
+    kinds = ("relu-dead",)
+    needs: ClassVar = {
+        "*": ("op relu relu_", 5, "fewer than 5 calls of relu"),
+    }
+
+    def start(self, doctor):
+        self.seen = {}
+        doctor.watch.on("op", self.op, ("relu", "relu_"))
+
+    def op(self, op):
+        if not op.result.requires_grad:
+            return
+        module = op.module
+        key = (op.site, id(module)) if module is not None else (op.site, None)
+        entry = self.seen.setdefault(key, [op.site, module, 0, []])
+        entry[2] += 1
+        if entry[2] > 4 and entry[2] % 16:
+            return
+        out = op.result.detach()
+        if out.dim() < 2 or out.shape[0] < 4 or out.numel() > 1 << 22:
+            return
+        unit = -1 if out.dim() <= 3 else 1
+        units = out.shape[unit]
+        alive = out.movedim(unit, -1).reshape(-1, units).amax(0) > 0
+        entry[3].append((units, units - int(alive.sum())))
+
+    def findings(self, doctor):
+        out = []
+        for site, module, count, looks in self.seen.values():
+            last = looks[-3:]
+            if len(looks) >= 5 and all(units >= 4 and dead >= 0.9 * units for units, dead in last):
+                out.append(self.finding(site, module, count, looks))
+        return out
+
+    def finding(self, site, module, count, looks):
+        units, dead = looks[-1]
+        first = looks[0][1]
+        evidence = [
+            (
+                f"{dead} of {units} units gave 0 for every sample of the last {min(3, len(looks))} "
+                f"batches looked at ({count} in all); in the first batch {first} did"
+            )
+        ]
+        died = first < 0.5 * units
+        evidence.append(
+            "they died while training: the steps are too large"
+            if died
+            else "they never fired: look at the bias, the initialization and the inputs' scale"
+        )
+        at, fixes = site, []
+        built = places.built(module) if module is not None else None
+        if built is not None:
+            source, call = built
+            at = (source.file, call.lineno)
+            name = source.segment(call.func)
+            new = f"{name.removesuffix('ReLU')}LeakyReLU"
+            if name.endswith("ReLU"):
+                fixes.append(Fix(f"{new} instead", [source.replace((call.func, new))]))
+        elif (call := places.call_at(site)) is not None:
+            name = site.source.segment(call.func)
+            if name.endswith("relu") and not places.is_method(site):
+                prefix = places.prefix_for(site.source, "torch.nn.functional", "functional")
+                edit = site.source.replace((call.func, f"{prefix}.leaky_relu"))
+                fixes.append(Fix(f"{prefix}.leaky_relu instead", [edit]))
+        title = f"{dead} of {units} units of a ReLU are dead"
+        return found("relu-dead", "wrong result", at, title, evidence, [], fixes)
