@@ -247,34 +247,30 @@ PyObject* last_writer(PyObject*, PyObject* o) {
   });
 }
 
+Ref<Node> node_given(PyObject* o, const char* function) {
+  check(is_node(o), ErrorKind::Type, function, "(): expected a graph node, not ",
+        Py_TYPE(o)->tp_name);
+  return node_of(o);
+}
+
 PyObject* freed_by(PyObject*, PyObject* o) {
-  return guarded([&] {
-    check(is_node(o), ErrorKind::Type, "_freed_by(): expected a graph node, not ", Py_TYPE(o)->tp_name);
-    return origin_place(node_of(o)->freed_by);
-  });
+  return guarded([&] { return origin_place(node_given(o, "_freed_by")->freed_by); });
 }
 
 PyObject* asked_again(PyObject*, PyObject* o) {
-  return guarded([&] {
-    check(is_node(o), ErrorKind::Type, "_asked_again(): expected a graph node, not ",
-          Py_TYPE(o)->tp_name);
-    return PyBool_FromLong(node_of(o)->freed_bytes < 0);
-  });
+  return guarded([&] { return PyBool_FromLong(node_given(o, "_asked_again")->freed_bytes < 0); });
 }
 
 PyObject* saved_bytes(PyObject*, PyObject* o) {
   return guarded([&] {
-    check(is_node(o), ErrorKind::Type, "_saved_bytes(): expected a graph node, not ",
-          Py_TYPE(o)->tp_name);
-    return PyLong_FromLongLong(node_of(o)->saved_bytes());
+    return PyLong_FromLongLong(node_given(o, "_saved_bytes")->saved_bytes());
   });
 }
 
 PyObject* saved(PyObject*, PyObject* o) {
   return guarded([&] {
-    check(is_node(o), ErrorKind::Type, "_saved(): expected a graph node, not ", Py_TYPE(o)->tp_name);
+    const Ref<Node> held = node_given(o, "_saved");
     Owned list(need(PyList_New(0)));
-    const Ref<Node> held = node_of(o);
     const auto* node = dynamic_cast<const OpNode*>(held.get());
     if (!node) return list.leave();
     for (auto& [name, t] : node->saved_tensors()) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/parallel.h"
 #include "kernels/functors/special.h"
 
 namespace rl::kernels {
@@ -15,6 +16,7 @@ using fn::digamma;
 
 namespace {
 
+constexpr int64_t kGrain = 32;  // samples; each takes about a microsecond
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // The integral of f over (0, inf) by the double exponential rule (Takahasi and Mori 1974), for f
@@ -139,6 +141,20 @@ double beta_slope(double a, double b, double x) {
   const double rarity = fn::log_gamma(a) + fn::log_gamma(b) - fn::log_gamma(a + b) -
                         a * std::log(x) - b * std::log1p(-x);
   return rarity < 7 ? series_beta(a, b, x) : integral_beta(a, b, x);
+}
+
+void gamma_slopes(double* out, const double* a, const double* x, int64_t n) {
+  parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = gamma_slope(a[i], x[i]);
+  });
+}
+
+void dirichlet_slopes(double* out, const double* x, const double* alpha, const double* total,
+                      int64_t n) {
+  parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      out[i] = beta_slope(alpha[i], total[i] - alpha[i], x[i]) / (1 - x[i]);
+  });
 }
 
 }  // namespace rl::kernels

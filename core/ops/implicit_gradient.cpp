@@ -1,33 +1,17 @@
 // Gradients of samples of gamma, beta and Dirichlet distributions by their parameters.
 #include "kernels/implicit_gradient.h"
 
-#include "base/parallel.h"
 #include "ops/ops.h"
 #include "ops/random.h"
 
 namespace rl::ops {
 namespace {
 
-constexpr int64_t kGrain = 32;  // elements; each takes about a microsecond
-
-// result = f(operands...), element by element in double precision.
-template <class F, class... T> void each_in_double(const Tensor& result, F f, const T&... operand) {
-  NoGrad quiet;
-  const auto wide = [&](const Tensor& t) {
-    const Tensor r = empty(result.sizes(), DType::Double);
-    copy_data(r, expand(detached(t), result.sizes()));
-    return r;
-  };
-  const Tensor made = empty(result.sizes(), DType::Double);
-  const Tensor in[] = {wide(operand)...};
-  parallel_for(0, made.numel(), kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      [&]<size_t... K>(std::index_sequence<K...>) {
-        made.ptr<double>()[i] = f(in[K].template ptr<double>()[i]...);
-      }(std::index_sequence_for<T...>());
-    }
-  });
-  copy_data(result, made);
+// A dense copy in double precision, of the result's sizes.
+Tensor wide(const Tensor& t, const Tensor& result) {
+  const Tensor r = empty(result.sizes(), DType::Double);
+  copy_data(r, expand(detached(t), result.sizes()));
+  return r;
 }
 
 }  // namespace
@@ -42,7 +26,11 @@ const Op<Tensor(Tensor, Tensor)> standard_gamma_grad = define<Tensor(Tensor, Ten
     r.result(broadcast(self.sizes(), output.sizes()), self.dtype(), self.device());
   })
   .kernel([](Tensor& result, const Tensor& self, const Tensor& output) {
-    each_in_double(result, kernels::gamma_slope, self, output);
+    NoGrad quiet;
+    const Tensor made = empty(result.sizes(), DType::Double);
+    kernels::gamma_slopes(made.ptr<double>(), wide(self, result).ptr<double>(),
+                          wide(output, result).ptr<double>(), made.numel());
+    copy_data(result, made);
   });
 
 const auto dirichlet_grad = define<Tensor(Tensor, Tensor, Tensor)>(
@@ -56,9 +44,12 @@ const auto dirichlet_grad = define<Tensor(Tensor, Tensor, Tensor)>(
     r.result(broadcast(broadcast(x.sizes(), alpha.sizes()), total.sizes()), x.dtype(), x.device());
   })
   .kernel([](Tensor& result, const Tensor& x, const Tensor& alpha, const Tensor& total) {
-    each_in_double(result, [](double x, double alpha, double total) {
-      return kernels::beta_slope(alpha, total - alpha, x) / (1 - x);
-    }, x, alpha, total);
+    NoGrad quiet;
+    const Tensor made = empty(result.sizes(), DType::Double);
+    kernels::dirichlet_slopes(made.ptr<double>(), wide(x, result).ptr<double>(),
+                              wide(alpha, result).ptr<double>(),
+                              wide(total, result).ptr<double>(), made.numel());
+    copy_data(result, made);
   });
 
 }  // namespace rl::ops
