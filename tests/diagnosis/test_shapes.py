@@ -6,7 +6,7 @@ from rushlight.diagnosis.finding import Edit, apply_edits
 
 from .doctor import Report, run
 
-CLASSIFIER = """
+CLASSES = """
 import torch
 from torch import nn
 class Block(nn.Module):
@@ -22,7 +22,8 @@ class Classifier(nn.Module):
         self.encoder = nn.Sequential(Block(width, 64), Block(width * 2, 64))
     def forward(self, tokens):
         return self.head(self.encoder(self.embed(tokens)).mean(1))
-model = Classifier()
+"""
+CLASSIFIER = CLASSES + """model = Classifier()
 print(model(torch.randint(0, 100, (8, 12))).shape)
 """
 

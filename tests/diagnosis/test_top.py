@@ -9,6 +9,7 @@ from rushlight.diagnosis import hook, notes
 from rushlight.diagnosis.finding import Edit, Finding, Fix
 
 from .doctor import run, write
+from .test_shapes import CLASSES
 
 NO_EVAL = """
 import torch
@@ -114,30 +115,13 @@ def test_ipython_keeps_a_handler_of_the_users(monkeypatch):
     assert shell.custom_exceptions == (KeyError,)
 
 
-CLASSIFY = """
-import torch
-from torch import nn
-class Block(nn.Module):
-    def __init__(self, width, hidden):
-        super().__init__()
-        self.fc1, self.fc2 = nn.Linear(width, hidden), nn.Linear(hidden, width)
-    def forward(self, x):
-        return x + self.fc2(torch.relu(self.fc1(x)))
-class Classifier(nn.Module):
-    def __init__(self, width=32):
-        super().__init__()
-        self.embed, self.head = nn.Embedding(100, width), nn.Linear(width, 5)
-        self.encoder = nn.Sequential(Block(width, 64), Block(width * 2, 64))
-    def forward(self, tokens):
-        return self.head(self.encoder(self.embed(tokens)).mean(1))
-"""
 USED = "model = Classifier()\nlogits = model(torch.randint(0, 100, (8, 12)))\n"
 IMPORTED = "import torch\nfrom classes import Classifier\n" + USED
 ELSEWHERE = "import torch\nimport classes\n" + USED.replace("Classifier()", "classes.Classifier()")
 
 
 def test_a_layers_fix_is_tried_on_all_of_forward(tmp_path):
-    note = " ".join(run(tmp_path, CLASSIFY + USED).stderr.split())
+    note = " ".join(run(tmp_path, CLASSES + USED).stderr.split())
     assert "Block(width, 64) (tried: all of Classifier.forward, on shapes; gives (8, 5))" in note
     assert "Tried, not offered: nn.Linear(width, hidden) -> nn.Linear(32, hidden)." in note
     assert "Line 8 would then fail: The size of tensor a (32) must match" in note
@@ -145,12 +129,12 @@ def test_a_layers_fix_is_tried_on_all_of_forward(tmp_path):
 
 
 def test_a_layers_fix_in_an_imported_file_is_tried_there(tmp_path):
-    write(tmp_path, "classes.py", CLASSIFY)
+    write(tmp_path, "classes.py", CLASSES)
     note = " ".join(run(tmp_path, IMPORTED).stderr.split())
     assert "Block(width, 64) (tried: all of Classifier.forward, on shapes; gives (8, 5))" in note
 
 
 def test_where_the_model_cannot_be_built_again_nothing_is_said_to_be_tried(tmp_path):
-    write(tmp_path, "classes.py", CLASSIFY)
+    write(tmp_path, "classes.py", CLASSES)
     note = " ".join(run(tmp_path, ELSEWHERE).stderr.split())
     assert "Block(width, 64) (not tried;" in note and "not offered" not in note

@@ -1,6 +1,7 @@
-"""Where this library differs from PyTorch on purpose, for PyTorch is wrong: what must hold instead.
+"""Where this library differs from PyTorch on purpose: what must hold instead.
 
-A row names such outcomes in `apart`; a few kinds of fault are known without being named.
+PyTorch is wrong there, or says the same in other words (of a node, of a message). A row names
+such outcomes in `apart`; a few kinds of fault are known without being named.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def faulty(row, key, outcome, expected) -> bool:
 
 
 def named(row, experiment: str, key: str) -> bool:
-    """Whether the row says that PyTorch is wrong here."""
+    """Whether the row says that PyTorch differs here, and why."""
     return any(fnmatchcase(f"{experiment} {key}", pattern) for pattern in row.apart)
 
 

@@ -223,9 +223,9 @@ for name, gates in (("gru", 3), ("rnn_tanh", 1), ("rnn_relu", 1)):
 aten("lstm", call(SEQUENCE, [STATE, t(1, 2, 5)], weights(4), *TAIL, False),
      call(PACKED, SIZES, [STATE, t(1, 2, 5)], weights(4), *TAIL), dtypes=WIDE,
      gradcheck=False, layouts=False, meta=False,
-     apart={"gradients float32/0": "the node is of a vendor's library"})  # fmt: skip
+     apart={"gradients float32/0": "other words: the node names a vendor's library"})  # fmt: skip
 aten("lstm_cell", call(t(2, 4), [t(2, 5), t(2, 5)], *weights(4)), dtypes=WIDE, layouts=False,
-     apart={"gradients *": "two nodes, where both states of a fused cell have one"})  # fmt: skip
+     apart={"gradients *": "other words: two nodes, where one op makes both states"})  # fmt: skip
 
 for name in ("lshift", "rshift"):
     row(f"Tensor.__r{name}__", [call(i(3, low=1, bound=4), 9)], [], dtypes=("int64",))

@@ -137,7 +137,7 @@ class Row:
     outs: bool | None = True
     rtol: dict = field(default_factory=dict)
     atol: dict = field(default_factory=dict)
-    # Where PyTorch is wrong: "experiment key" (with *) and why; apart.py says what must hold there.
+    # Where PyTorch is wrong or has other words: "experiment key" (with *) and why; see apart.py.
     apart: dict = field(default_factory=dict)
     reference: str = ""  # in references.py: values off PyTorch's must be nearer to it
     family: str = ""
