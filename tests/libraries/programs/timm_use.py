@@ -1,6 +1,7 @@
 """timm: models of several families, forward and backward from the same seed."""
 
 import timm
+import timm.optim
 import torch
 from report import report
 
