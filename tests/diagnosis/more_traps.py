@@ -484,6 +484,23 @@ for _ in range(4):
     scaler.update()
 """,
     ),
+    "never_zeroed_beside_zeros": (
+        "gradients-never-zeroed",
+        """
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1))
+nn.init.zeros_(model[2].weight)  # the first layer gets zeros at first
+opt = torch.optim.SGD(model.parameters(), 0.01)
+x, y = torch.randn(32, 6), torch.randn(32, 1)
+for step in range(12):
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward() #!
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    opt.step()
+""",
+    ),
 }
 
 CLEAN = {
@@ -635,5 +652,32 @@ for step in range(10):
 m.eval()
 with torch.no_grad(): m(t)
 print(math.exp(losses[-1]) > 1)
+""",
+    "schedules_with_steps_of_their_own": """
+import torch
+from torch import nn
+from torch.optim import lr_scheduler as S
+torch.manual_seed(0)
+class WarmUp(S.LRScheduler):
+    def __init__(self, optimizer, n):
+        self.n = n
+        super().__init__(optimizer)
+    def get_lr(self): return [b * min(1, (self.last_epoch + 1) / self.n) for b in self.base_lrs]
+    def step(self, epoch=None):
+        self.last_epoch += 1
+        for g, lr in zip(self.optimizer.param_groups, self.get_lr()): g["lr"] = lr
+nets = [nn.Linear(4, 2) for _ in range(4)]
+a, b, c, d = opts = [torch.optim.SGD(net.parameters(), 0.1) for net in nets]
+schedules = [
+    WarmUp(a, 3),
+    S.SequentialLR(b, [S.LinearLR(b, 0.1, total_iters=5), S.ExponentialLR(b, 0.99)], [50]),
+    S.CosineAnnealingWarmRestarts(c, 5),
+    S.ChainedScheduler([S.ConstantLR(d, 0.5, 3), S.ExponentialLR(d, 0.99)]),
+]
+x, y = torch.randn(16, 4), torch.randint(0, 2, (16,))
+for i in range(12):
+    for net, opt, schedule in zip(nets, opts, schedules):
+        opt.zero_grad(); nn.functional.cross_entropy(net(x), y).backward(); opt.step()
+        schedule.step()
 """,
 }

@@ -278,7 +278,11 @@ def _places():
     first = lambda args, kwargs, result: (args[0],)  # noqa: E731
     two = lambda args, kwargs, result: args[:2]  # noqa: E731
     plateau = lr_scheduler.ReduceLROnPlateau
-    schedulers = [LRScheduler] + ([plateau] if "step" in vars(plateau) else [])
+    schedulers = [
+        k
+        for k in vars(lr_scheduler).values()
+        if isinstance(k, type) and issubclass(k, LRScheduler) and "step" in vars(k)
+    ]
     makers = [k for k in (LRScheduler, plateau) if "__init__" in vars(k)]
     clips = [
         (room, name, _clip)

@@ -110,7 +110,9 @@ def _converted(raised, target, method: str, id: str, title: str, evidence, other
     if argument is not None:
         for call in methods:
             text = changes.method(at.source, argument, call)
-            fixes.append(Fix(text, [at.source.replace((argument, text))]))
+            fix = Fix(text, [at.source.replace((argument, text))])
+            if all(fix.edits != other.edits for other in fixes):  # made where it is passed
+                fixes.append(fix)
     related = []
     if place is not at and spot.place != (at.file, at.line):
         related = [Related(at.file, at.line, "the loss that got it")]

@@ -109,7 +109,7 @@ class Zeroing(Check):
         state = self.state(optimizer)
         state.steps += 1
         state.step_site = places.here()
-        if state.zeroed_after is not None and not state.backwards and _is_clear(optimizer, True):
+        if state.zeroed_after is not None and not state.backwards and _is_clear(optimizer):
             state.lost += 1
             state.lost_site = state.zeroed_after
         elif state.backwards and not state.zeroed:
@@ -171,16 +171,10 @@ class Zeroing(Check):
         )
 
 
-def _is_clear(optimizer, all_of_them=False) -> bool:
-    """Whether the gradients of an optimizer are None or zero; of the first that has one."""
-    for p in places.parameters_of(optimizer):
-        if p.grad is None:
-            continue
-        if bool((p.grad.detach() != 0).any()):
-            return False
-        if not all_of_them:
-            return True
-    return True
+def _is_clear(optimizer) -> bool:
+    """Whether all gradients of an optimizer are None or zero."""
+    grads = (p.grad for p in places.parameters_of(optimizer) if p.grad is not None)
+    return not any(bool((g.detach() != 0).any()) for g in grads)
 
 
 def _norm(optimizer) -> float:

@@ -98,11 +98,12 @@ class Schedules(Check):
             if frame.f_code.co_name in ("__init__", "_initial_step"):
                 return  # the first value, set when it is made
             frame = frame.f_back
+        new = id(scheduler) not in self.made  # SequentialLR and its like do not tell their making
         entry = self.entry(scheduler)
         if entry is None:
             return
         optimizer = scheduler.optimizer
-        if entry["steps"] == 0 and self.steps.get(id(optimizer), 0) == entry["begun"]:
+        if not new and entry["steps"] == 0 and self.steps.get(id(optimizer), 0) == entry["begun"]:
             entry["early"] += 1
         entry["steps"] += 1
         site = places.here()
@@ -119,7 +120,7 @@ class Schedules(Check):
         for e in self.made.values():
             scheduler, optimizer = e["scheduler"], e["scheduler"].optimizer
             steps = self.steps.get(id(optimizer), 0) - e["begun"]
-            if not e["steps"] and steps >= 4 and not self.is_part(scheduler):
+            if not e["steps"] and steps >= 4 and self.is_watched(scheduler):
                 out.append(self.never(e, steps))
             elif e["early"] and steps >= 2:
                 out.append(self.early(e, steps))
@@ -127,6 +128,11 @@ class Schedules(Check):
                 finding = self.per_batch(e, steps)
                 out += [finding] if finding else []
         return out
+
+    def is_watched(self, scheduler):
+        """Whether each of its steps was seen: not of a class with a step of its own, nor a part."""
+        own = not type(scheduler).step.__module__.startswith("rushlight.")
+        return not own and not self.is_part(scheduler)
 
     def is_part(self, scheduler):
         """Whether a schedule belongs to another one (SequentialLR and its like)."""
