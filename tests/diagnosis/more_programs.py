@@ -914,3 +914,11 @@ MORE["an image without its channel"] = (
 nn.BatchNorm2d(1)(torch.randn(4, 5, 5))  # <-
 """,
 )
+MORE["labels made floats in the call"] = (
+    "target-dtype",
+    HEAD
+    + """
+labels = torch.tensor([[0], [1], [2]])
+F.cross_entropy(torch.randn(3, 3), labels.reshape(-1).float())  # <-
+""",
+)

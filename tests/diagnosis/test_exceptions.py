@@ -43,4 +43,6 @@ def test_evidence_with_numbers_on_one_screen(answers):
     for name in group:
         note = said[name]["note"].splitlines()
         assert said[name]["evidence"], name
+        changes = [str(fix["edits"]) for fix in said[name]["fixes"] if fix["edits"]]
+        assert len(set(changes)) == len(changes), name
         assert len(note) <= 24 and all(len(line) <= 80 and line.isascii() for line in note), name
