@@ -219,6 +219,7 @@ template <PyObject* Context::*Member> PyObject* get_object(PyObject* o, void*) {
   return p;
 }
 template <PyObject* Context::*Member> int set_object(PyObject* o, PyObject* value, void*) {
+  if (value == Py_None) value = nullptr;
   Py_XINCREF(value);
   Py_XSETREF(self_of(o)->*Member, value);
   return 0;
@@ -324,6 +325,16 @@ Owned run_forward(const Application& a, PyObject* cls) {
   Owned done(
       need(PyObject_CallFunctionObjArgs(setup.get(), a.context, a.args, output.get(), nullptr)));
   return output;
+}
+
+// The user's forward may have put anything there.
+void check_kept(const Context& self) {
+  for (const auto& [name, kept] :
+       {std::pair("to_save", self.to_save), std::pair("dirty_tensors", self.dirty_tensors),
+        std::pair("non_differentiable", self.non_differentiable)}) {
+    check(!kept || PyTuple_Check(kept), "autograd internal error: ", name,
+          " attribute is expected to be a tuple but is ", kept ? Py_TYPE(kept)->tp_name : "");
+  }
 }
 
 void check_marks(const Application& a, PyObject* outputs) {
@@ -484,6 +495,7 @@ PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
     Owned output = run_forward(a, cls);
     const bool single = !PyTuple_Check(output.get());
     if (single) output = Owned(need(PyTuple_Pack(1, output.get())));
+    check_kept(*a.self);
     check_marks(a, output.get());
     Owned results = finish_outputs(a, output.get());
     save_values(a);

@@ -30,7 +30,7 @@ PyObject* repr_of_results(PyObject* o) {
 }
 
 // max(dim) and its like give a named tuple, torch.return_types.max.
-PyObject* named_results(const Record& r, Value* results) {
+PyTypeObject* type_of_results(const Record& r) {
   static std::map<std::string, PyTypeObject*> types;
   PyTypeObject*& type = types[r.base];
   if (!type) {
@@ -41,8 +41,15 @@ PyObject* named_results(const Record& r, Value* results) {
     type = PyStructSequence_NewType(&desc);
     need(type != nullptr);
     type->tp_repr = repr_of_results;
+    const Owned module(need(PyUnicode_FromString("rushlight.return_types")));  // for pickles
+    auto* made = reinterpret_cast<PyObject*>(type);
+    need(PyObject_SetAttrString(made, "__module__", module.get()) == 0);
   }
-  Owned t(need(PyStructSequence_New(type)));
+  return type;
+}
+
+PyObject* named_results(const Record& r, Value* results) {
+  Owned t(need(PyStructSequence_New(type_of_results(r))));
   for (int i = 0; i < r.visible; ++i)
     PyStructSequence_SetItem(t.get(), i, need(wrap(results[i].take_tensor())));
   return t.leave();
@@ -71,6 +78,21 @@ bool is_named(const Record& r) {
 }
 
 }  // namespace
+
+PyObject* return_type(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const char* base = PyUnicode_AsUTF8(name);
+    need(base != nullptr);
+    for (const OpName& op : names) {
+      for (const Record* r : op.overloads) {
+        if (r->base != base || !is_named(*r)) continue;
+        return Owned::share(reinterpret_cast<PyObject*>(type_of_results(*r))).leave();
+      }
+    }
+    PyErr_Format(PyExc_AttributeError, "module 'torch.return_types' has no attribute '%s'", base);
+    return nullptr;
+  });
+}
 
 PyObject* wrap_results(const Record& r, Value* results) {
   if (r.visible == 1) return wrap_value(results[0]);
@@ -245,10 +267,29 @@ PyObject* op_repr(PyObject* self) {
   return PyUnicode_FromFormat(op.method ? "<method '%s' of 'torch._C.TensorBase' objects>"
                                         : "<built-in method %s>", op.name.c_str());
 }
+// Pickle asks a function for its module only when it needs it: it is looked up then.
+int place_function(PyObject* self, const char* name) {
+  for (const char* place : {"rushlight", "rushlight._C._nn", "rushlight._C._linalg",
+                            "rushlight._C._special", "rushlight._C._fft",
+                            "rushlight._C._VariableFunctions"}) {
+    const Owned module(PyImport_ImportModule(place));
+    if (!module) return -1;
+    const Owned there(PyObject_GetAttrString(module.get(), name));
+    if (!there) PyErr_Clear();
+    if (there.get() != self) continue;
+    const Owned text(PyUnicode_FromString(place));
+    return text ? PyObject_SetAttrString(self, "__module__", text.get()) : -1;
+  }
+  return 0;
+}
+
 // A function is found again by its name in the package; a method by getattr(Tensor, name).
 PyObject* op_reduce(PyObject* self, PyObject*) {
   const OpName& op = *reinterpret_cast<OpObject*>(self)->op;
-  if (!op.method) return PyUnicode_FromString(op.name.c_str());
+  if (!op.method) {
+    if (place_function(self, op.name.c_str()) < 0) return nullptr;
+    return PyUnicode_FromString(op.name.c_str());
+  }
   Owned builtins(PyImport_ImportModule("builtins"));
   if (!builtins) return nullptr;
   return Py_BuildValue("N(Os)", PyObject_GetAttrString(builtins.get(), "getattr"), tensor_type,

@@ -23,6 +23,7 @@ struct OpObject {
 // Calls with Python arguments: overrides, overloads, out=, results.
 PyObject* call_op(const OpName& op, Call call);
 PyObject* wrap_results(const Record& r, Value* results);
+PyObject* return_type(PyObject*, PyObject* name);  // the named tuple of an op's results
 
 // Puts every record under its names: into the module's `functions` dicts and the Tensor type.
 int add_ops(PyObject* module);

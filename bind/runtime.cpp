@@ -210,7 +210,22 @@ PyObject* clone_state(PyObject* o, PyObject*) {
   return guarded([&] { return wrap_generator(new Generator(generator_of(o)), true); });
 }
 PyObject* generator_device(PyObject*, void*) { return wrap_device({}); }
+PyObject* generator_reduce(PyObject* o, PyObject*) {
+  const Owned seed(initial_seed(o, nullptr)), state(get_state(o, nullptr));
+  if (!seed || !state) return nullptr;
+  return Py_BuildValue("O(N)(OOO)", Py_TYPE(o), wrap_device({}), seed.get(), Py_None, state.get());
+}
+PyObject* generator_setstate(PyObject* o, PyObject* args) {
+  PyObject *seed, *offset, *state;  // the offset is that of other devices' generators
+  if (!PyTuple_Check(args)) return PyErr_Format(PyExc_TypeError, "expected a tuple");
+  if (!PyArg_ParseTuple(args, "OOO", &seed, &offset, &state)) return nullptr;
+  const Owned seeded(manual_seed(o, seed));
+  const Owned set(seeded ? set_state(o, state) : nullptr);
+  return set ? none() : nullptr;
+}
 PyMethodDef generator_methods[] = {
+    {"__reduce__", generator_reduce, METH_NOARGS, nullptr},
+    {"__setstate__", generator_setstate, METH_O, nullptr},
     {"manual_seed", manual_seed, METH_O, nullptr},
     {"initial_seed", initial_seed, METH_NOARGS, nullptr},
     {"seed", new_seed, METH_NOARGS, nullptr},
@@ -357,6 +372,7 @@ PyMethodDef functions[] = {
     {"_empty_cache", give_back, METH_NOARGS, nullptr},
     {"op_table", op_table, METH_NOARGS, "All op records, as dicts."},
     {"_boxed_call", boxed_call, METH_VARARGS, nullptr},
+    {"_return_type", return_type, METH_O, nullptr},
     {"_replay", replay, METH_VARARGS, nullptr},
     {"_set_parameter_type", set_parameter_type, METH_O, nullptr},
     {"_set_subclass_overrides", set_subclass_overrides, METH_O, nullptr},

@@ -57,17 +57,8 @@ void clear_slots(PyObject* self) {  // __slots__ of Python subclasses
   }
 }
 
-void dealloc(PyObject* o) {
-  auto* self = reinterpret_cast<TensorObject*>(o);
-  PyTypeObject* type = Py_TYPE(o);
-  if (pass_to_body(self)) return;
-  const bool bare = type == tensor_type;
-  if (!bare && type->tp_finalize && PyObject_CallFinalizerFromDealloc(o) < 0) return;
-  if (!bare && type->tp_del) {
-    type->tp_del(o);
-    if (Py_REFCNT(o) > 0) return;
-  }
-  if (PyObject_GC_IsTracked(o)) PyObject_GC_UnTrack(o);
+void take_apart(TensorObject* self, PyTypeObject* type, bool bare) {
+  PyObject* o = reinterpret_cast<PyObject*>(self);
   if (self->weakrefs) PyObject_ClearWeakRefs(o);
   if (self->dict) Py_CLEAR(self->dict);
   if (!bare) clear_slots(o);
@@ -82,6 +73,23 @@ void dealloc(PyObject* o) {
   }
   PyObject_GC_Del(o);
   Py_DECREF(type);
+}
+
+void dealloc(PyObject* o) {
+  auto* self = reinterpret_cast<TensorObject*>(o);
+  PyTypeObject* type = Py_TYPE(o);
+  if (pass_to_body(self)) return;
+  const bool bare = type == tensor_type;
+  if (!bare && type->tp_finalize && PyObject_CallFinalizerFromDealloc(o) < 0) return;
+  if (!bare && type->tp_del) {
+    type->tp_del(o);
+    if (Py_REFCNT(o) > 0) return;
+  }
+  if (PyObject_GC_IsTracked(o)) PyObject_GC_UnTrack(o);
+  if (bare) return take_apart(self, type, true);
+  Py_TRASHCAN_BEGIN(o, dealloc)  // slots may hold a chain of tensors
+  take_apart(self, type, false);
+  Py_TRASHCAN_END
 }
 
 int traverse(PyObject* o, visitproc visit, void* arg) {

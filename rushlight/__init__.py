@@ -80,6 +80,7 @@ def _namespace(name: str, table: dict):
 # The core's ops: functions here, the others in their namespaces.
 globals().update(_C._functions_table)
 _VariableFunctions = _namespace("_VariableFunctions", _C._functions_table)
+_C._VariableFunctionsClass = _VariableFunctions  # PyTorch's pickles of functions name it
 for _place in ("_nn", "_linalg", "_special", "_fft"):
     _namespace(_place, getattr(_C, f"{_place}_table"))
 del _place

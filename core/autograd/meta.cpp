@@ -17,9 +17,28 @@ Stripe& stripe_of(const void* p) {
 
 constinit std::mutex accumulators;  // guards the weak pointers from leaves to their AccumulateGrad
 
+// A gradient may have a gradient, and so on: what dies while another dies waits in a list.
+constinit thread_local std::vector<Autograd*>* dying
+    __attribute__((tls_model("initial-exec"))) = nullptr;
+
 void free_meta(Autograd* a) {
   forget_retained(*a);
-  delete a;
+  if (!a->grad) {
+    delete a;
+    return;
+  }
+  if (dying) {
+    dying->push_back(a);
+    return;
+  }
+  std::vector<Autograd*> waiting{a};
+  dying = &waiting;
+  while (!waiting.empty()) {
+    Autograd* next = waiting.back();
+    waiting.pop_back();
+    delete next;
+  }
+  dying = nullptr;
 }
 [[gnu::constructor]] void supply() { free_autograd = free_meta; }
 

@@ -53,6 +53,17 @@ kernels::Attention problem_of(const Tensor& q, const Tensor& k, const Tensor& v,
   return a;
 }
 
+// Whether a mask broadcasts to the scores and leaves their sizes as they are.
+bool spreads(const Tensor& mask, const Tensor& q, const Tensor& k) {
+  const int64_t scores[4] = {q->sizes[0], q->sizes[1], q->sizes[2], k->sizes[2]};
+  bool fits = mask.dim() <= 4;
+  for (int64_t d = 1; fits && d <= mask.dim(); ++d) {
+    const int64_t n = mask->sizes[mask.dim() - d];
+    fits = n == 1 || n == scores[4 - d];
+  }
+  return fits;
+}
+
 void expect_operands(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
                      const Tensor& mask) {
   expect(q.dim() == 4 && k.dim() == 4 && v.dim() == 4, op, "operands have four dimensions");
@@ -65,13 +76,7 @@ void expect_operands(const char* op, const Tensor& q, const Tensor& k, const Ten
          "the heads of keys must divide those of queries");
   if (!mask) return;
   expect(mask.dtype() == t || mask.dtype() == DType::Bool, op, "the mask is bool or like queries");
-  const int64_t scores[4] = {q->sizes[0], q->sizes[1], q->sizes[2], keys};
-  bool fits = mask.dim() <= 4;
-  for (int64_t d = 1; fits && d <= mask.dim(); ++d) {
-    const int64_t n = mask->sizes[mask.dim() - d];
-    fits = n == 1 || n == scores[4 - d];
-  }
-  expect(fits, op, "the mask must broadcast to the scores");
+  expect(spreads(mask, q, k), op, "the mask must broadcast to the scores");
 }
 
 }  // namespace
@@ -176,7 +181,7 @@ bool takes(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask
   const bool added = mask && mask.dtype() != DType::Bool;
   if (mask && (is_differentiated(mask) || (added && mask.dtype() != q.dtype())))
     return false;
-  if (mask && mask.dim() != 2 && mask.dim() != 4) return false;
+  if (mask && ((mask.dim() != 2 && mask.dim() != 4) || !spreads(mask, q, k))) return false;
   const bool fits = q->sizes[0] == k->sizes[0] && k->sizes[0] == v->sizes[0] &&
                     k->sizes[1] == v->sizes[1] && k->sizes[1] > 0 &&
                     q->sizes[1] % k->sizes[1] == 0 && k->sizes[2] == v->sizes[2] &&
@@ -209,13 +214,6 @@ Tensor causal_mask(const Tensor& mask, int64_t rows, int64_t columns) {
   return where(behind, mask, full({}, -std::numeric_limits<double>::infinity(), mask.dtype()));
 }
 
-// Softmax where a row that counts nothing gives zeros.
-Tensor safe_softmax(const Tensor& scores) {
-  const Tensor p = softmax(scores, -1);
-  const Tensor zero = full({}, 0, p.dtype(), p.device());
-  return where(isnan(p), where(isnan(scores), p, zero), p);
-}
-
 Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& attn_mask,
                 double dropout, bool causal, double scale) {
   const Tensor mask = causal && !q.is_meta() ? causal_mask(attn_mask, q.size(-2), k.size(-2))
@@ -229,7 +227,8 @@ Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor&
   } else if (mask) {
     scores = scores + mask;
   }
-  Tensor p = mask ? safe_softmax(scores) : Tensor(softmax(scores, -1));
+  Tensor p = mask ? Tensor(safe_softmax(scores, -1, std::optional<DType>()))
+                  : Tensor(softmax(scores, -1));
   if (dropout > 0) p = p * dropout_noise(p, dropout);
   return matmul(p, v);
 }

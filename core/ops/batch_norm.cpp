@@ -355,6 +355,14 @@ const auto instance_norm =
       check(!t || t.numel() == c, name, " should contain ", b * c, " elements not ",
             t ? b * t.numel() : 0);
     }
+    Tensor means, variances;  // as vectors; whether both can be written shows before one is
+    if (use_input_stats) {
+      NoGrad quiet;
+      if (running_mean) means = view(running_mean, Dims{c});
+      if (running_var) variances = view(running_var, Dims{c});
+      for (const Tensor& t : {means, variances})
+        if (t) refuse_internal_overlap(t);
+    }
     const auto repeated = [&](const Tensor& t) {
       if (!t) return t;
       return Tensor(reshape(expand(reshape(t, Dims{1, c}), Dims{b, c}), Dims{b * c}));
@@ -368,8 +376,8 @@ const auto instance_norm =
     if (use_input_stats) {  // the running statistics move by the mean of the samples'
       NoGrad quiet;
       const int64_t first = 0;
-      for (const auto& [to, from] : {std::pair(running_mean, rm), std::pair(running_var, rv)}) {
-        if (to) copy_(view(to, Dims{c}), mean_dim(view(from, Dims{b, c}), Ints(&first, 1), false));
+      for (const auto& [to, from] : {std::pair(means, rm), std::pair(variances, rv)}) {
+        if (to) copy_(to, mean_dim(view(from, Dims{b, c}), Ints(&first, 1), false));
       }
     }
     return view(made, input.sizes());

@@ -234,6 +234,7 @@ bool takes_layer(const Tensor& projected, const State& s, const Weights& w) {
 // One layer in one direction over (steps, batch, features).
 Tensor run_layer(Cell kind, const Tensor& input, State& s, const Weights& w, bool reverse) {
   const int64_t steps = input->sizes[0];
+  check(steps > 0, "Expected sequence length to be larger than 0 in RNN");
   const Tensor projected = linear(input, w.input, w.input_bias);  // all steps at once
   if (kind == Cell::Lstm && takes_layer(projected, s, w)) {
     const Two made = lstm_layer(projected, s.hidden, s.cell, w.hidden, w.hidden_bias, reverse);

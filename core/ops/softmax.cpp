@@ -1,6 +1,9 @@
 // Softmax and log-softmax along a dimension, and their gradients.
 #include "kernels/softmax.h"
 
+#include <limits>
+
+#include "ops/attention.h"
 #include "ops/dense.h"
 #include "ops/refusals.h"
 #include "tensor/iterator.h"
@@ -68,6 +71,36 @@ const Forward softmax_op = define<Tensor(Tensor, int64_t, bool)>(
     }
     copy_data(result, self);
     kernels::softmax(self.dtype(), result.data(), result.data(), a.outer, a.n, a.inner);
+  })
+  .grad("self", "grad, result, dim, self.dtype",
+        [](const Tensor& grad, const Tensor& result, int64_t dim, DType dtype) {
+    return softmax_backward(grad, result, dim, dtype);
+  });
+
+const Op<Tensor(Tensor, int64_t, MaybeDType)> safe_softmax =
+    define<Tensor(Tensor, int64_t, MaybeDType)>(
+    "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
+  .doc(R"(
+    Softmax along a dimension, where a row of nothing but -inf gives zeros, not NaN.
+
+    >>> torch._safe_softmax(torch.tensor([0., -torch.inf]), 0)
+    tensor([1., 0.])
+    >>> torch._safe_softmax(torch.tensor([-torch.inf, -torch.inf]), 0)
+    tensor([0., 0.])
+  )")
+  .node("SafeSoftmaxBackward0")
+  .infer([](Infer& r, const Tensor& self, int64_t dim, MaybeDType dtype) {
+    if (!dtype) check_softmax(self, dim, "softmax");
+    refuse_complex_gradient("_safe_softmax", self);
+    r.result(self.sizes(), dtype.value_or(self.dtype()), self.device());
+  })
+  .kernel([](Tensor& result, const Tensor& self, int64_t dim, MaybeDType dtype) {
+    NoGrad quiet;
+    if (self.numel() == 0) return;
+    const Tensor scores = dtype ? to_dtype(self, *dtype) : self;
+    const Tensor never = full({}, -std::numeric_limits<double>::infinity(), scores.dtype());
+    const Tensor counted = amax(scores, Ints(&dim, 1), true);
+    copy_data(result, where(eq(counted, never), Scalar(0), softmax_op(scores, dim, false)));
   })
   .grad("self", "grad, result, dim, self.dtype",
         [](const Tensor& grad, const Tensor& result, int64_t dim, DType dtype) {

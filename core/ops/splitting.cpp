@@ -1,7 +1,19 @@
 // Parts of a tensor along a dimension, as views: chunk, unbind, the split family.
+#include "base/interrupt.h"
 #include "ops/ops.h"
 
 namespace rl::ops {
+namespace {
+
+// Before parts are made; while they are made, Ctrl-C is answered.
+void check_count(const char* name, int64_t parts) {
+  check(parts <= INT32_MAX, name, "(): a list of ", parts, " tensors is too long");
+}
+void rest_at(int64_t part) {
+  if (part % (1 << 16) == 0) poll_interrupt();
+}
+
+}  // namespace
 
 const Op<Tensors(Tensor, Ints, int64_t)> split_with_sizes = define<Tensors(Tensor, Ints, int64_t)>(
     "split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]")
@@ -17,13 +29,13 @@ const Op<Tensors(Tensor, Ints, int64_t)> split_with_sizes = define<Tensors(Tenso
   .view([](const Tensor& self, Ints lengths, int64_t dim) {
     check(self.dim() != 0, "split expects at least a 1-dimensional tensor");
     const int64_t d = wrap_dim(dim, self.dim()), n = self.sizes()[d];
-    int64_t total = 0;
+    int64_t left = n;
     for (int64_t s : lengths) {
       check(s >= 0, "split_with_sizes expects split_sizes have only non-negative entries, but got "
             "split_sizes=", lengths);
-      total += s;
+      left = s <= left ? left - s : -1;  // never below: a sum could wrap around
     }
-    check(total == n, "split_with_sizes expects split_sizes to sum exactly to ", n,
+    check(left == 0, "split_with_sizes expects split_sizes to sum exactly to ", n,
           " (input tensor's "
           "size at dimension ",
           d, "), but got split_sizes=", lengths);
@@ -59,9 +71,8 @@ const Op<Tensors(Tensor, int64_t)> unbind = define<Tensors(Tensor, int64_t)>(
     sizes.erase(size_t(d));
     strides.erase(size_t(d));
     Tensors parts;
-    check(self.sizes()[d] <= INT32_MAX, "unbind(): a list of ", self.sizes()[d],
-          " tensors is too long");
-    for (int64_t i = 0; i < self.sizes()[d]; ++i)
+    check_count("unbind", self.sizes()[d]);
+    for (int64_t i = 0; i < self.sizes()[d]; rest_at(++i))
       parts.push_back(alias(self, sizes, strides, self.offset() + i * self.strides()[d]));
     return parts;
   })
@@ -145,10 +156,11 @@ Tensors split_at(const Tensor& self, Ints indices, int64_t dim) {
 
 Tensors split_evenly(const Tensor& self, int64_t sections, int64_t dim) {
   check(sections > 0, "number of sections must be larger than 0, got ", sections);
+  check_count("tensor_split", sections);
   const int64_t n = self.sizes()[dim], least = n / sections, more = n % sections;
   Tensors parts;
   int64_t start = 0;
-  for (int64_t i = 0; i < sections; ++i) {
+  for (int64_t i = 0; i < sections; rest_at(++i)) {
     const int64_t length = least + (i < more);
     parts.push_back(slice(self, dim, start, start + length, 1));
     start += length;

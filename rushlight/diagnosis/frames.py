@@ -134,6 +134,14 @@ class Failed:
             return default
 
 
+def message_of(error: BaseException) -> str:
+    """The text of an error, also where its own ``__str__`` fails."""
+    try:
+        return str(error)
+    except Exception:
+        return "<exception str() failed>"
+
+
 def user_frames(traceback) -> list[Failed]:
     """The user's frames of a traceback, outermost first."""
     frames = []

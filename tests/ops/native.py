@@ -42,6 +42,7 @@ aten("logit_backward", call(B, UNIT), call(B, UNIT, 0.2))
 aten("_prelu_kernel", call(B, t(1, 4)), call(t(3), t(1)), gradcheck=True)
 aten("_softmax", call(A, 1, False), call(B, -1, False), fails=[fail(B, 2, False)], dtypes=WIDE)
 aten("_log_softmax", call(A, 1, False), call(B, -1, False), dtypes=WIDE)
+aten("_safe_softmax", call(A, 1), call(B, -1), fails=[fail(B, 2)], dtypes=WIDE)
 for name in ("_softmax_backward_data", "_log_softmax_backward_data"):
     aten(name, call(A, t(2, 3, 4), 1, const()), call(B, C, -1, const()), dtypes=WIDE)
 

@@ -1,9 +1,17 @@
 // Functors of orthogonal polynomials: by recurrence (DLMF 18.9), Chebyshev's of higher degrees by
 // their circular form (DLMF 18.5) between -1 and 1.
 #pragma once
+#include "base/interrupt.h"
 #include "kernels/functors/scalar.h"
 
 namespace rl::kernels::fn {
+
+// A degree may be 10^9: Ctrl-C is answered.
+RL_FN void rest_at(int64_t k) {
+#ifndef __CUDA_ARCH__
+  if (k % (1 << 20) == 0) poll_interrupt();
+#endif
+}
 
 // The recurrence p(k + 1) = step(k, p(k), p(k - 1)) from p(0) = 1 and p(1) = `second`.
 template <class T, class F> RL_FN T recur(T second, int64_t n, F step) {
@@ -13,6 +21,7 @@ template <class T, class F> RL_FN T recur(T second, int64_t n, F step) {
     const T next = step(T(k), p, before);
     before = p;
     p = next;
+    rest_at(k);
   }
   return p;
 }

@@ -82,8 +82,10 @@ class Doctor:
         from ..source import Source
 
         source = Source.of(finding.file)
-        line = source.lines[finding.line - 1] if source else ""
-        silent = finding.id in self.ignored or f"rushlight: ignore[{finding.id}]" in line
+        at = source.lines[finding.line - 1 : finding.line] if source else []
+        silent = finding.id in self.ignored or any(
+            f"rushlight: ignore[{finding.id}]" in line for line in at
+        )
         self.silenced += silent
         return silent
 

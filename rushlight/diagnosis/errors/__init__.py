@@ -56,10 +56,11 @@ def diagnose(error: BaseException) -> Finding | None:
     Never raises: a rule that fails is a rule that does not know.
     """
     load()
+    text = frames.message_of(error)
     for rule in registry.ERROR_RULES:
         if not isinstance(error, rule.types):
             continue
-        match = rule.pattern.search(str(error))
+        match = rule.pattern.search(text)
         if match is None:
             continue
         raised = Raised(error, match)

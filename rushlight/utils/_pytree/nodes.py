@@ -255,7 +255,7 @@ def node_type(tree):
     kind = type(tree)
     if kind in SUPPORTED_NODES:
         return kind
-    if kind.__module__ == "torch.return_types":
+    if kind.__module__ == "rushlight.return_types":
         _register_sequence(kind, lambda t: None, lambda values, _: kind(values))
         return kind
     return namedtuple if is_namedtuple_class(kind) else kind
