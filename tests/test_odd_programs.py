@@ -107,6 +107,12 @@ def test_pickles(value):
         assert again is value
 
 
+def test_named_results_are_a_module_of_the_package():
+    assert isinstance(torch.ones(2).max(0), torch.return_types.max)
+    with pytest.raises(AttributeError, match="has no attribute 'sin'"):
+        torch.return_types.sin  # noqa: B018
+
+
 def test_a_copied_generator_goes_on_alike():
     generator = torch.Generator().manual_seed(3)
     torch.rand(5, generator=generator)
