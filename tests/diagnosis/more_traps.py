@@ -429,13 +429,14 @@ for _ in range(4):
     "idle_workers": (
         "workers-cost-more",
         """
-import torch
+import time, torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 torch.manual_seed(0)
+def start(number): time.sleep(0.04)
 data = TensorDataset(torch.randn(64, 5), torch.randn(64, 1))
 net = nn.Linear(5, 1); opt = torch.optim.SGD(net.parameters(), 0.01)
-loader = DataLoader(data, batch_size=16, num_workers=2) #!
+loader = DataLoader(data, batch_size=16, num_workers=2, worker_init_fn=start) #!
 for _ in range(25):
     for x, y in loader:
         opt.zero_grad(); nn.functional.mse_loss(net(x), y).backward(); opt.step()
