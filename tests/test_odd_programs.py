@@ -65,6 +65,7 @@ def test_a_deep_chain_is_freed(name):
     "call, message",
     [
         (lambda: torch.tensor_split(torch.ones(3), 2**40), "is too long"),
+        (lambda: torch.split(torch.ones(1).expand(2**62), 1), "is too long"),
         (lambda: torch.split_with_sizes(torch.ones(0), [2**62] * 4), "sum exactly to 0"),
         (
             lambda: torch.nn.LSTM(2, 3)(torch.ones(0, 1, 2)),
@@ -75,6 +76,10 @@ def test_a_deep_chain_is_freed(name):
 def test_sizes_that_cannot_be(call, message):
     with pytest.raises(RuntimeError, match=message):
         call()
+
+
+def test_a_part_larger_than_any_tensor():
+    assert [p.tolist() for p in torch.split(torch.arange(3), 2**63 - 1)] == [[0, 1, 2]]
 
 
 def test_statistics_stay_where_one_of_them_cannot_be_written():

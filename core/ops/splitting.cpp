@@ -1,4 +1,6 @@
 // Parts of a tensor along a dimension, as views: chunk, unbind, the split family.
+#include <algorithm>
+
 #include "base/interrupt.h"
 #include "ops/ops.h"
 
@@ -14,6 +16,61 @@ void rest_at(int64_t part) {
 }
 
 }  // namespace
+
+Tensor join_gradients(TensorList grads, Ints sizes, int64_t dim,
+                      const std::function<int64_t(size_t)>& length) {
+  const Tensor* first = nullptr;
+  for (const Tensor& g : grads)
+    if (g) first = &g;
+  const int64_t d = wrap_dim(dim, int64_t(sizes.size()));
+  Tensors parts;
+  int64_t left = sizes[d];
+  for (size_t i = 0; i < grads.size(); ++i) {
+    const int64_t n = std::min(length(i), left);
+    left -= n;
+    if (grads[i]) {
+      parts.push_back(grads[i]);
+      continue;
+    }
+    Dims part(sizes);
+    part[d] = n;
+    parts.push_back(zeros(part, first->dtype(), first->device()));
+  }
+  return cat(parts, d);
+}
+
+const Op<Tensors(Tensor, int64_t, int64_t)> split = define<Tensors(Tensor, int64_t, int64_t)>(
+    "split(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]")
+  .doc(R"(
+    Parts of `split_size` along a dimension, as views; the last may be smaller.
+
+    >>> [p.tolist() for p in torch.split(torch.arange(5), 2)]
+    [[0, 1], [2, 3], [4]]
+  )")
+  .forms(Hidden)
+  .accepts_conj()
+  .multi_view()
+  .view([](const Tensor& self, int64_t size, int64_t dim) {
+    check(self.dim() != 0, "split expects at least a 1-dimensional tensor");
+    check(size >= 0, "split expects split_size be non-negative, but got split_size=", size);
+    const int64_t d = wrap_dim(dim, self.dim()), n = self.sizes()[d];
+    check(size > 0 || n == 0, "split_size can only be 0 if dimension size is 0, but got dimension "
+          "size of ", n);
+    Tensors parts;
+    const int64_t count = size ? std::max<int64_t>(n / size + (n % size != 0), 1) : 1;
+    check_count("split", count);
+    for (int64_t i = 0; i < count; rest_at(++i)) {
+      Dims sizes(self.sizes());
+      sizes[d] = std::min(size, n - i * size);
+      parts.push_back(alias(self, sizes, self.strides(),
+                            self.offset() + i * size * self.strides()[d]));
+    }
+    return parts;
+  })
+  .grad("self", "grads, self.sizes, split_size, dim",
+        [](TensorList grads, Ints sizes, int64_t size, int64_t dim) {
+    return join_gradients(grads, sizes, dim, [&](size_t) { return size; });
+  });
 
 const Op<Tensors(Tensor, Ints, int64_t)> split_with_sizes = define<Tensors(Tensor, Ints, int64_t)>(
     "split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]")

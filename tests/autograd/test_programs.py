@@ -1,4 +1,4 @@
-"""Programs about autograd show what PyTorch showed."""
+"""Programs about autograd and about function transforms show what PyTorch showed."""
 
 import json
 import lzma
@@ -6,28 +6,33 @@ import warnings
 from pathlib import Path
 
 import pytest
+from func import programs as func_programs
 
 import rushlight as torch
 
 from . import programs
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "autograd.json.xz"
-PROGRAMS = dict(programs.all_programs())
+GOLDEN = Path(__file__).parent.parent / "golden"
+FILES = {"autograd": programs, "func": func_programs}
+PROGRAMS = {group: dict(file.all_programs()) for group, file in FILES.items()}
+CASES = [(group, name) for group, named in PROGRAMS.items() for name in named]
 
 
 @pytest.fixture(scope="session")
 def golden():
-    return json.loads(lzma.decompress(GOLDEN.read_bytes()))["programs"]
+    read = {group: (GOLDEN / f"{group}.json.xz").read_bytes() for group in PROGRAMS}
+    return {group: json.loads(lzma.decompress(data))["programs"] for group, data in read.items()}
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_program(name, golden):
-    show = programs.Show()
+@pytest.mark.parametrize("group, name", CASES)
+def test_program(group, name, golden):
+    show = FILES[group].Show()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        PROGRAMS[name](torch, show)
-    assert show.lines == golden[name]
+        PROGRAMS[group][name](torch, show)
+    assert show.lines == golden[group][name]
 
 
-def test_every_program_is_recorded(golden):
-    assert set(PROGRAMS) == set(golden)
+@pytest.mark.parametrize("group", PROGRAMS)
+def test_every_program_is_recorded(group, golden):
+    assert set(PROGRAMS[group]) == set(golden[group])

@@ -7,25 +7,16 @@ from __future__ import annotations
 
 import re
 
+import autograd.programs
 
-class Show:
+
+class Show(autograd.programs.Show):
     """Gathers texts; addresses, signs of zeros and spaces in them are made alike."""
-
-    def __init__(self):
-        self.lines: list[str] = []
 
     def __call__(self, *values):
         text = " | ".join(map(str, values)).replace("rushlight", "torch")
         text = re.sub(r"-(0\.0*)(?!\d)", r"\1", re.sub(r"0x[0-9a-f]+", "0x", text))
         self.lines.append(re.sub(r"\s+", " ", text).replace("[ ", "["))
-
-    def failure(self, f):
-        """Shows the exception of ``f()``, or its result if there is none."""
-        try:
-            self("result", f())
-        except Exception as error:
-            # Where C++ warnings and errors come from is not part of the text.
-            self(type(error).__name__, str(error).partition("\nException raised from")[0])
 
 
 def vector(torch, n=3):

@@ -227,19 +227,24 @@ def gradients_differ(around) -> str:
     return ""
 
 
-@pytest.mark.parametrize("row", PRESENT, ids=[r.name for r in PRESENT])
-def test_sample_gradients(row):
-    found = []
+def sweep(row, differs):
+    """Fails with what `differs` says of a row's calls that run without a transform."""
     if not row.grad:
         return
+    found = []
     for call, dtype in main_calls(row, ("float64", "complex128")):
         try:
             around = Around(row, call, dtype)
         except Exception:
             continue
-        if difference := gradients_differ(around):
+        if difference := differs(around):
             found.append(f"{row.name} {call!r}:\n    {difference}")
     fails(row, found)
+
+
+@pytest.mark.parametrize("row", PRESENT, ids=[r.name for r in PRESENT])
+def test_sample_gradients(row):
+    sweep(row, gradients_differ)
 
 
 def jvp_differs(around) -> str:
@@ -280,14 +285,4 @@ def jvp_differs(around) -> str:
 
 @pytest.mark.parametrize("row", PRESENT, ids=[r.name for r in PRESENT])
 def test_jvp(row):
-    found = []
-    if not row.grad:
-        return
-    for call, dtype in main_calls(row, ("float64", "complex128")):
-        try:
-            around = Around(row, call, dtype)
-        except Exception:
-            continue
-        if difference := jvp_differs(around):
-            found.append(f"{row.name} {call!r}:\n    {difference}")
-    fails(row, found)
+    sweep(row, jvp_differs)
