@@ -9,6 +9,7 @@ PROGRAM = """
 import os, signal, threading, time
 import rushlight as torch
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background
 {prepare}
 sent = []
 def interrupt():
