@@ -450,7 +450,7 @@ from torch.utils.data import Dataset, DataLoader
 class Slow(Dataset):
     def __len__(self): return 24
     def __getitem__(self, i):
-        total = sum(math.sqrt(k) for k in range(60000)) #!
+        total = sum(math.sqrt(k) for k in range(400_000)) #!
         return torch.tensor([total * 1e-9])
 net = torch.nn.Linear(1, 1); opt = torch.optim.SGD(net.parameters(), 0.01)
 for x in DataLoader(Slow(), batch_size=8):
