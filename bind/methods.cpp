@@ -120,7 +120,7 @@ PyObject* tolist(PyObject* o, PyObject*) {
       case DType::Float: return fast_list<float>(t, 0, t.data(), [](float v) { return PyFloat_FromDouble(v); });
       case DType::Double: return fast_list<double>(t, 0, t.data(), [](double v) { return PyFloat_FromDouble(v); });
       case DType::Int64: return fast_list<int64_t>(t, 0, t.data(), [](int64_t v) { return PyLong_FromLongLong(v); });
-      case DType::Bool: return fast_list<bool>(t, 0, t.data(), [](bool v) { return PyBool_FromLong(v); });
+      case DType::Bool: return fast_list<char>(t, 0, t.data(), [](char v) { return PyBool_FromLong(v != 0); });
       default: return list_of(t, 0, t.offset());
     }
   });

@@ -78,8 +78,8 @@ void add_mask(T* row, const Block<T>& x, int64_t r, int64_t key, int64_t n) {
     return static_cast<decltype(from)>(room);
   };
   if (a.mask_is_bool) {
-    bool room[kKeys];
-    attention_loops<T>().drop(row, dense(static_cast<const bool*>(a.mask.data) + at, room), n);
+    char room[kKeys];
+    attention_loops<T>().drop(row, dense(static_cast<const char*>(a.mask.data) + at, room), n);
   } else {
     T room[kKeys];
     attention_loops<T>().add(row, dense(static_cast<const T*>(a.mask.data) + at, room), n);

@@ -1,16 +1,12 @@
 // Baseline loops for the dtypes that have no vector code, and the objects of the table.
 #pragma once
 #include "kernels/functors/scalar.h"
+#include "kernels/load.h"
 #include "kernels/pointwise.h"
 #include "kernels/pointwise_table.h"
 
 namespace rl::kernels {
 
-template <class T> inline T load(const char* p) {
-  T v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
 template <class F> inline F functor_of(const Scalar* params) {
   if constexpr (std::is_constructible_v<F, const Scalar*>) return F(params);
   else return F{};

@@ -6,6 +6,7 @@
 
 #include "base/level.h"
 #include "kernels/copy.h"
+#include "kernels/load.h"
 
 namespace rl::kernels {
 namespace {
@@ -38,9 +39,7 @@ template <class To, class From> inline To convert(From v) {
 template <class To, class From>
 void cast_elements(char* out, int64_t out_stride, const char* in, int64_t in_stride, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
-    From v;
-    std::memcpy(&v, in + i * in_stride, sizeof v);
-    const To r = convert<To>(v);
+    const To r = convert<To>(load<From>(in + i * in_stride));
     std::memcpy(out + i * out_stride, &r, sizeof r);
   }
 }

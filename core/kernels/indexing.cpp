@@ -2,6 +2,7 @@
 #include "kernels/indexing.h"
 
 #include "kernels/copy.h"
+#include "kernels/load.h"
 #include "kernels/vectorised.h"
 
 namespace rl::kernels {
@@ -23,7 +24,6 @@ int64_t place(const char* places, int64_t stride, int64_t i) {
   return *reinterpret_cast<const int64_t*>(places + i * stride);
 }
 
-template <class T> T load(const char* p) { return *reinterpret_cast<const T*>(p); }
 template <class T> void store(char* p, T v) { *reinterpret_cast<T*>(p) = v; }
 
 template <class T> auto wide(T v) {
@@ -59,7 +59,10 @@ struct Min {
 };
 
 template <class T, class Op> RL_VECTORISED void combine_dense(T* to, const T* from, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = narrow<T>(Op::apply(wide(to[i]), wide(from[i])));
+  for (int64_t i = 0; i < n; ++i) {
+    const T a = load<T>(reinterpret_cast<const char*>(to + i));
+    to[i] = narrow<T>(Op::apply(wide(a), wide(load<T>(reinterpret_cast<const char*>(from + i)))));
+  }
 }
 
 template <class T, class Op>
@@ -79,11 +82,8 @@ void combine_run(char* out, int64_t out_stride, const char* in, int64_t in_strid
   }
   if (out_stride == 0 && step == int64_t(sizeof(T)) && in_stride == step &&
       places_stride == int64_t(sizeof(int64_t))) {
-    T* to = reinterpret_cast<T*>(out);
-    const T* from = reinterpret_cast<const T*>(in);
     const int64_t* at = reinterpret_cast<const int64_t*>(places);
-    for (int64_t i = 0; i < n; ++i)
-      to[at[i]] = narrow<T>(Op::apply(wide(to[at[i]]), wide(from[i])));
+    for (int64_t i = 0; i < n; ++i) one(out + at[i] * step, in + i * in_stride);
     return;
   }
   for (int64_t i = 0; i < n; ++i)
@@ -196,7 +196,7 @@ int64_t count_nonzero(DType dtype, const char* in, int64_t stride, int64_t n) {
   if (dtype == DType::Bool && stride == 1) {
     for (int64_t begin = 0; begin < n; begin += 128) {  // sums of a byte that cannot overflow
       uint8_t some = 0;
-      for (int64_t i = begin; i < (begin + 128 < n ? begin + 128 : n); ++i) some += uint8_t(in[i]);
+      for (int64_t i = begin; i < (begin + 128 < n ? begin + 128 : n); ++i) some += in[i] != 0;
       count += some;
     }
     return count;
@@ -220,14 +220,14 @@ void list_nonzero(DType dtype, const char* in, int64_t stride, int64_t count, in
   });
 }
 
-void select_items(char* out, const char* in, const bool* mask, int64_t count, int64_t size) {
+void select_items(char* out, const char* in, const char* mask, int64_t count, int64_t size) {
   by_size(size, [&](auto* p) {
     using T = pointee<decltype(p)>;
     T* to = reinterpret_cast<T*>(out);
     const T* from = reinterpret_cast<const T*>(in);
     for (int64_t i = 0, k = 0; k < count; ++i) {
       to[k] = from[i];
-      k += mask[i];
+      k += mask[i] != 0;
     }
   });
 }

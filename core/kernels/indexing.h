@@ -36,6 +36,6 @@ void combine_items(Combine how, DType dtype, char* out, int64_t out_stride, cons
 int64_t count_nonzero(DType dtype, const char* in, int64_t stride, int64_t n);
 void list_nonzero(DType dtype, const char* in, int64_t stride, int64_t count, int64_t first,
                   int64_t* out);
-void select_items(char* out, const char* in, const bool* mask, int64_t count, int64_t size);
+void select_items(char* out, const char* in, const char* mask, int64_t count, int64_t size);
 
 }  // namespace rl::kernels

@@ -8,6 +8,7 @@
 
 #include "base/level.h"
 #include "kernels/cast.h"
+#include "kernels/load.h"
 #include "kernels/reduce_level.h"
 #include "kernels/vectorised.h"
 
@@ -190,6 +191,7 @@ void fold_dense_columns(Fold fold, DType type, char* out, const char* in, int64_
 // How many of n bools are true: eight at a time, 255 rounds before a byte could overflow.
 int64_t count_true(const char* in, int64_t n) {
   constexpr uint64_t kEven = 0x00ff00ff00ff00ffull;
+  constexpr uint64_t kLow = 0x7f7f7f7f7f7f7f7full, kOnes = 0x0101010101010101ull;
   int64_t total = 0;
   while (n >= 8) {
     const int64_t rounds = std::min<int64_t>(n / 8, 255);
@@ -197,7 +199,7 @@ int64_t count_true(const char* in, int64_t n) {
     for (int64_t i = 0; i < rounds; ++i) {
       uint64_t word;
       std::memcpy(&word, in + i * 8, 8);
-      bytes += word;
+      bytes += (((word & kLow) + kLow) | word) >> 7 & kOnes;  // 1 where a byte is not 0
     }
     const uint64_t pairs = (bytes & kEven) + ((bytes >> 8) & kEven);
     total += int64_t((pairs * 0x0001000100010001ull) >> 48);
@@ -285,11 +287,6 @@ template <class F> void by_real_type(DType t, F&& f) {
       f(none);
     }
   });
-}
-template <class T> T load(const char* p) {
-  T v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
 }
 
 }  // namespace

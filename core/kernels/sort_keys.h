@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/dtype.h"
+#include "kernels/load.h"
 #include "kernels/vectorised.h"
 
 namespace rl::kernels {
@@ -15,7 +16,7 @@ template <class T> using KeyOf =
     std::conditional_t<(sizeof(T) > 4), int64_t, int32_t>;
 template <class T> constexpr KeyOf<T> kNanKey = std::numeric_limits<KeyOf<T>>::max();
 
-template <class T> __attribute__((always_inline)) inline KeyOf<T> key_of(T v) {
+template <class T> __attribute__((always_inline)) inline KeyOf<T> key_of(const T& v) {
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
     using K = KeyOf<T>;
     const T positive_zero = v + T(0);
@@ -27,6 +28,8 @@ template <class T> __attribute__((always_inline)) inline KeyOf<T> key_of(T v) {
     const int32_t magnitude = v.bits & 0x7fff;
     const int32_t signed_key = v.bits & 0x8000 ? -magnitude : magnitude;
     return magnitude > (std::is_same_v<T, Half> ? 0x7c00 : 0x7f80) ? kNanKey<T> : signed_key;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return load<bool>(reinterpret_cast<const char*>(&v));
   } else {
     return KeyOf<T>(v);
   }

@@ -55,7 +55,7 @@ void share_out(const Tensor& shares, const Tensor& mask, const Tensor& count) {
     over.prepare();
     over.run([&](char* const* p, const int64_t* s, int64_t n) {
       for (int64_t i = 0; i < n; ++i) {
-        const bool equal = *reinterpret_cast<const bool*>(p[1] + i * s[1]);
+        const bool equal = *(p[1] + i * s[1]) != 0;
         const double all = double(*reinterpret_cast<const int64_t*>(p[2] + i * s[2]));
         *reinterpret_cast<T*>(p[0] + i * s[0]) = Scalar(double(equal) / all).to<T>();
       }

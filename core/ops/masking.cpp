@@ -127,7 +127,7 @@ const Op<Tensor(Tensor, Tensor)> masked_select = define<Tensor(Tensor, Tensor)>(
       for (int64_t c = begin; c < end; ++c) {
         const int64_t first = c * Nonzero::kChunk;
         kernels::select_items(result.data() + found.starts[size_t(c)] * size,
-                              from.data() + first * size, dense.ptr<bool>() + first,
+                              from.data() + first * size, dense.data() + first,
                               found.count(c), size);
       }
     });

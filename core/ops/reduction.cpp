@@ -298,7 +298,9 @@ void finish_all(DType, char* data, int64_t n, double count) {
 }
 void any_into(const Tensor& out, const Tensor& self, uint64_t mask) {
   if (is_bool(self.dtype()) && out.numel() == 1 && self.is_contiguous()) {
-    *out.ptr<bool>() = std::memchr(self.data(), 1, size_t(self.numel())) != nullptr;
+    const char* p = self.data();  // all bytes are 0 where the first is and each equals its neighbour
+    const size_t n = size_t(self.numel());
+    *out.ptr<bool>() = n > 0 && (*p != 0 || std::memcmp(p, p + 1, n - 1) != 0);
     return;
   }
   fold_into(out, self, mask, Fold::CountNonzero, 0, finish_any);

@@ -176,7 +176,7 @@ Scalar item_of(const Tensor& t) {
   check(!t.is_meta(), "Tensor.item() cannot be called on meta tensors");
   const char* p = t.data();
   switch (t.dtype()) {
-    case DType::Bool: return *reinterpret_cast<const bool*>(p);
+    case DType::Bool: return *p != 0;
     case DType::Half: return to_float(*reinterpret_cast<const Half*>(p));
     case DType::BFloat16: return to_float(*reinterpret_cast<const BFloat16*>(p));
     case DType::ComplexHalf: case DType::ComplexFloat: case DType::ComplexDouble: {

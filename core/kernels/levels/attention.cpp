@@ -14,7 +14,7 @@ template <class T> void add(T* row, const T* mask, int64_t n) {
   });
 }
 
-template <class T> void drop(T* row, const bool* keep, int64_t n) {
+template <class T> void drop(T* row, const char* keep, int64_t n) {
   for (int64_t i = 0; i < n; ++i) row[i] = keep[i] ? row[i] : kNever<T>;
 }
 

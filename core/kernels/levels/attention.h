@@ -8,7 +8,7 @@ namespace rl::kernels {
 
 template <class T> struct AttentionLoops {
   void (*add)(T* row, const T* mask, int64_t n);
-  void (*drop)(T* row, const bool* keep, int64_t n);      // to -inf where not kept
+  void (*drop)(T* row, const char* keep, int64_t n);      // to -inf where not kept
   T (*largest)(const T* row, int64_t n);
   T (*exponentials)(T* row, T shift, int64_t n);          // exp(x - shift) in place; their sum
   void (*scale)(T* row, T by, int64_t n);

@@ -67,6 +67,14 @@ struct ByteToFloat {
     _mm256_storeu_ps((float*)to, _mm256_cvtepi32_ps(wide));
   }
 };
+struct BoolToFloat {  // any byte but 0 is true
+  static constexpr int in = 1, out = 4;
+  static void step(char* to, const char* from) {
+    const __m128i one = _mm_set1_epi8(1);
+    const __m128i bytes = _mm_min_epu8(_mm_loadl_epi64((const __m128i*)from), one);
+    _mm256_storeu_ps((float*)to, _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)));
+  }
+};
 template <class To, class From> struct Vectorised {  // conversions that GCC spells well
   static constexpr int in = sizeof(From), out = sizeof(To);
   typedef From FromVector __attribute__((vector_size(8 * sizeof(From))));
@@ -122,7 +130,8 @@ Cast quick_cast(DType from, DType to) {
     if (from == DType::BFloat16) return &run<BFloat16ToFloat>;
     if (from == DType::Half) return &run<HalfToFloat>;
     if (from == DType::Double) return &run<DoubleToFloat>;
-    if (from == DType::UInt8 || from == DType::Bool) return &run<ByteToFloat>;
+    if (from == DType::UInt8) return &run<ByteToFloat>;
+    if (from == DType::Bool) return &run<BoolToFloat>;
     if (from == DType::Int32) return &run<Vectorised<float, int32_t>>;
   } else if (from == DType::Int64 && to == DType::Int32) {
     return &run<Vectorised<int32_t, int64_t>>;
