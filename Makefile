@@ -67,7 +67,8 @@ sanitize: $(VENV)/.test
 	rm -f $(SANITIZED)/package/rushlight/*.so
 	cp $(SANITIZED)/*.so $(SANITIZED)/package/rushlight/
 	LD_PRELOAD="$(call LIBRARY,libasan) $(call LIBRARY,libubsan) $(call LIBRARY,libstdc++)" \
-	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	  UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 	  PYTHONPATH=$(CURDIR)/$(SANITIZED)/package $(BIN)/python -P -m pytest -q -n 2 tests
 
 # A source archive and a wheel in dist/.

@@ -12,11 +12,11 @@
 namespace rl::kernels {
 namespace {
 
-template <class T> bool differ(T a, T b) {
+template <class T> bool differ(const T& a, const T& b) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
     return to_float(a) != to_float(b);
   } else {
-    return a != b;
+    return element(a) != element(b);
   }
 }
 
@@ -176,7 +176,8 @@ int64_t unique(const void* input, DType dtype, int64_t n, void* values, int64_t*
     sort(input, dtype, 1, n, false, false, sorted, order.get());
     groups = group(n, [&](int64_t i) { return differ(sorted[i], sorted[i - 1]); },
                    [&](int64_t i) { return order[i]; }, first, inverse, counts);
-    for (int64_t g = 0; g < groups; ++g) sorted[g] = static_cast<const T*>(input)[first[g]];
+    const T* x = static_cast<const T*>(input);
+    for (int64_t g = 0; g < groups; ++g) sorted[g] = element(x[first[g]]);
   });
   return groups;
 }
@@ -190,7 +191,7 @@ int64_t unique_consecutive(const void* input, DType dtype, int64_t n, void* valu
     std::unique_ptr<int64_t[]> first(new int64_t[size_t(n)]);
     groups = group(n, [&](int64_t i) { return differ(x[i], x[i - 1]); },
                    [](int64_t i) { return i; }, first.get(), inverse, counts);
-    for (int64_t g = 0; g < groups; ++g) static_cast<T*>(values)[g] = x[first[g]];
+    for (int64_t g = 0; g < groups; ++g) static_cast<T*>(values)[g] = element(x[first[g]]);
   });
   return groups;
 }

@@ -60,8 +60,7 @@ struct Min {
 
 template <class T, class Op> RL_VECTORISED void combine_dense(T* to, const T* from, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
-    const T a = load<T>(reinterpret_cast<const char*>(to + i));
-    to[i] = narrow<T>(Op::apply(wide(a), wide(load<T>(reinterpret_cast<const char*>(from + i)))));
+    to[i] = narrow<T>(Op::apply(wide(element(to[i])), wide(element(from[i]))));
   }
 }
 

@@ -13,5 +13,8 @@ template <class T> inline T load(const char* p) {
   if constexpr (std::is_same_v<T, bool>) return v != 0;
   else return v;
 }
+template <class T> inline T element(const T& place) {
+  return load<T>(reinterpret_cast<const char*>(&place));
+}
 
 }  // namespace rl::kernels

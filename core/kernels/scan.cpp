@@ -141,7 +141,7 @@ template <class T, class Op> void scan(const Scan& s, const void* from, void* to
 
 // kFlip -1 turns the order of keys, so that the smallest is looked for; NaN stays on top.
 template <class T, int kFlip> struct Extreme {
-  static KeyOf<T> key(T v) {
+  static KeyOf<T> key(const T& v) {
     const KeyOf<T> k = key_of(v);
     if constexpr (kFlip == 0 || std::is_integral_v<T>) return k ^ kFlip;
     else return k == kNanKey<T> ? k : k ^ kFlip;
@@ -160,7 +160,7 @@ void extreme_columns(const T* x, T* y, int64_t* index, int64_t size, int64_t inn
       if (i == 0 || key >= best[j]) {
         best[j] = key;
         place[j] = i;
-        value[j] = x[j];
+        value[j] = element(x[j]);
       }
       y[j] = value[j];
       index[j] = place[j];

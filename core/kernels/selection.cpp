@@ -212,7 +212,7 @@ void kthvalue(const void* input, DType dtype, int64_t rows, int64_t size, int64_
       std::iota(places.get(), places.get() + size, int64_t(0));
       quick_select(keys.get(), places.get(), size, k - 1);
       indices[r] = places[k - 1];
-      static_cast<T*>(values)[r] = row[indices[r]];
+      static_cast<T*>(values)[r] = element(row[indices[r]]);
     });
   });
 }
@@ -224,7 +224,7 @@ void median(const void* input, DType dtype, int64_t rows, int64_t size, bool ign
     for_rows(rows, size, [&](int64_t r) {
       const T* row = static_cast<const T*>(input) + r * size;
       indices[r] = median_index(row, size, ignore_nan);
-      static_cast<T*>(values)[r] = row[indices[r]];
+      static_cast<T*>(values)[r] = element(row[indices[r]]);
     });
   });
 }
@@ -238,7 +238,7 @@ void mode(const void* input, DType dtype, int64_t rows, int64_t size, void* valu
       std::unique_ptr<int64_t[]> order(new int64_t[size_t(size)]);
       sort(row, dtype, 1, size, false, false, nullptr, order.get());
       indices[r] = mode_index(row, order.get(), size);
-      static_cast<T*>(values)[r] = row[indices[r]];
+      static_cast<T*>(values)[r] = element(row[indices[r]]);
     });
   });
 }

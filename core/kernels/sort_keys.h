@@ -29,7 +29,7 @@ template <class T> __attribute__((always_inline)) inline KeyOf<T> key_of(const T
     const int32_t signed_key = v.bits & 0x8000 ? -magnitude : magnitude;
     return magnitude > (std::is_same_v<T, Half> ? 0x7c00 : 0x7f80) ? kNanKey<T> : signed_key;
   } else if constexpr (std::is_same_v<T, bool>) {
-    return load<bool>(reinterpret_cast<const char*>(&v));
+    return element(v);
   } else {
     return KeyOf<T>(v);
   }

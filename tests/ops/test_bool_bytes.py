@@ -32,7 +32,11 @@ CALLS = {
     "sum": lambda a, b, x: (a.sum(), a.sum(0), a.count_nonzero(), a.prod(), a.cumsum(0)),
     "extremes": lambda a, b, x: (a.max(), a.min(), a.amax(0), a.amin(-1), a.max(0).values),
     "sort": lambda a, b, x: (a.sort(-1).values, torch.sort(a, stable=True).indices),
-    "unique": lambda a, b, x: torch.unique(a),
+    "unique": lambda a, b, x: (
+        torch.unique(a),
+        torch.unique_consecutive(a),
+        torch.unique(a, dim=0),
+    ),
     "nonzero": lambda a, b, x: a.nonzero(),
     "index": lambda a, b, x: (x[a], x.masked_select(a), x.masked_fill(a, 2.0)),
     "put": lambda a, b, x: (
