@@ -1,4 +1,4 @@
-"""Products of bfloat16 matrices in all layouts; attention and LSTM layers against plain ops."""
+"""Products in all layouts, of bfloat16 too; attention and LSTM layers against plain ops."""
 
 import os
 import subprocess
@@ -66,6 +66,34 @@ def test_bfloat16_products_do_not_depend_on_threads():
     finally:
         torch.set_num_threads(before)
     assert torch.equal(results[0], results[1]) and torch.equal(results[0], results[2])
+
+
+DOT_PRODUCTS = """
+import itertools
+import rushlight as torch
+torch.manual_seed(0)
+rows, columns, depths = (1, 2, 3, 4, 5, 6, 7, 8, 13, 65, 130), (1, 3, 4, 9, 70), (1, 7, 16, 33, 300)
+for dtype, (m, n, k) in itertools.product(
+        (torch.float32, torch.float64), itertools.product(rows, columns, depths)):
+    a, w = torch.randn(m, k + 2, dtype=dtype)[:, :k], torch.randn(n, k, dtype=dtype)
+    bias, c = torch.randn(n, dtype=dtype), torch.randn(m, n, dtype=dtype)
+    exact = (a.double().unsqueeze(1) * w.double()).sum(2)
+    gaps = torch.empty(m, 2 * n, dtype=dtype)[:, ::2]
+    torch.mm(a, w.t(), out=gaps)
+    for result, expected in (
+            (torch.nn.functional.linear(a, w, bias), exact + bias.double()),
+            (torch.addmm(c, a, w.t(), beta=0.5, alpha=-2), 0.5 * c.double() - 2 * exact),
+            (gaps, exact), ((w @ a.t()).t(), exact)):
+        error = (result.double() - expected).abs().max() / k**0.5
+        assert error < (1e-5 if dtype == torch.float32 else 1e-13), (dtype, m, n, k, error)
+"""
+
+
+@pytest.mark.parametrize("level", ["baseline", "avx2", "avx512"])
+def test_rows_by_rows(level):
+    """Operands dense along the common dimension, few and many rows, at each vector level."""
+    environment = {**os.environ, "RUSHLIGHT_CPU": level}
+    subprocess.run([sys.executable, "-P", "-c", DOT_PRODUCTS], env=environment, check=True)
 
 
 def test_bfloat16_products_without_bfloat16_instructions():

@@ -309,9 +309,10 @@ template <class T> void row_by_matrix(const Tile<T>& t) {
   }
 }
 
-// C dot products of R rows of A with C columns of B, all dense along k.
-template <class T, int R, int C>
-void dots(const Tile<T>& t, const T* a, const T* b, T* sums) {
+// Dot products of R rows of A with C columns of B, all dense along k, one vector of sums each.
+// Ahead: so many rows of `next`, which other columns will need, are called for from memory.
+template <class T, int R, int C, int Ahead>
+RL_INLINE void dots(const Tile<T>& t, const T* a, const T* b, const T* next, Vec<T>* sums) {
   constexpr int w = Lanes<T>::count;
   Vec<T> acc[R][C];
 #pragma GCC unroll 16
@@ -319,6 +320,7 @@ void dots(const Tile<T>& t, const T* a, const T* b, T* sums) {
 #pragma GCC unroll 16
     for (int j = 0; j < C; ++j) acc[i][j] = zero<T>();
   }
+  int64_t p = 0;
   const auto step = [&](auto get) RL_INLINE_LAMBDA {
     Vec<T> av[R];
 #pragma GCC unroll 16
@@ -326,11 +328,11 @@ void dots(const Tile<T>& t, const T* a, const T* b, T* sums) {
 #pragma GCC unroll 16
     for (int j = 0; j < C; ++j) {
       const Vec<T> bv = get(b + j * t.b_col);
+      if (j < Ahead) __builtin_prefetch(next + j * t.b_col + p);
 #pragma GCC unroll 16
       for (int i = 0; i < R; ++i) acc[i][j] = fma(av[i], bv, acc[i][j]);
     }
   };
-  int64_t p = 0;
   for (; p + w <= t.k; p += w) {
     step([&](const T* row) RL_INLINE_LAMBDA { return load(row + p); });
   }
@@ -338,36 +340,126 @@ void dots(const Tile<T>& t, const T* a, const T* b, T* sums) {
     const Mask<T> mask = first<T>(int(t.k - p));
     step([&](const T* row) RL_INLINE_LAMBDA { return load(row + p, mask); });
   }
+#pragma GCC unroll 16
   for (int i = 0; i < R; ++i) {
-    for (int j = 0; j < C; ++j) sums[i * C + j] = sum_lanes<T>(acc[i][j]);
+#pragma GCC unroll 16
+    for (int j = 0; j < C; ++j) sums[i * C + j] = acc[i][j];
   }
 }
 
-template <class T, int R> void dot_rows(const Tile<T>& t, int64_t i) {
-  constexpr int cols = R == 1 ? 8 : R == 2 ? 4 : 2;
-  Tile<T> row[R];
-  for (int r = 0; r < R; ++r) row[r] = part(t, i + r, 1, 0, t.n, 0, t.k);
-  T sums[R * cols];
+// One row by B: eight columns at a time, which is as fast as memory delivers them.
+template <class T> void dot_row(const Tile<T>& t) {
+  constexpr int cols = 8;
+  Vec<T> sums[cols];
   int64_t j = 0;
   for (; j + cols <= t.n; j += cols) {
-    dots<T, R, cols>(t, row[0].a, t.b + j * t.b_col, sums);
-    for (int r = 0; r < R; ++r) {
-      for (int q = 0; q < cols; ++q) store_vector(row[r], j + q, sums[r * cols + q]);
-    }
+    dots<T, 1, cols, cols>(t, t.a, t.b + j * t.b_col, t.b + (j + 2 * cols) * t.b_col, sums);
+    for (int q = 0; q < cols; ++q) store_vector(t, j + q, sum_lanes<T>(sums[q]));
   }
   for (; j < t.n; ++j) {
-    dots<T, R, 1>(t, row[0].a, t.b + j * t.b_col, sums);
-    for (int r = 0; r < R; ++r) store_vector(row[r], j, sums[r]);
+    dots<T, 1, 1, 0>(t, t.a, t.b + j * t.b_col, nullptr, sums);
+    store_vector(t, j, sum_lanes<T>(sums[0]));
   }
 }
 
-// Few rows of A and both operands dense along k.
-template <class T> void dot_products(const Tile<T>& t) {
+// Note [Dot products]
+// With both operands dense along k nothing is packed: a block of C is kDotRows x kDotCols running
+// sums, a vector each, that are folded into one register at the end. Four rows of B stay in the
+// first cache while all rows of A pass by; those, at most kDotStrip of them, stay in the second.
+constexpr int kDotRows = RL_LEVEL == 2 ? 4 : 2, kDotCols = 4;
+constexpr int64_t kDotStrip = 64, kDotBytes = 512 * 1024;  // of A
+constexpr int64_t kDotFew = RL_LEVEL == 1 ? 8 : 64;  // rows of A: packing B never pays
+
+// The slow finish of a block, from a copy, as for tiles.
+template <class T>
+__attribute__((noinline)) void finish_dots(const Tile<T>& t, int64_t i, int rows, int64_t j,
+                                           const T* values) {
+  for (int r = 0; r < rows; ++r) {
+    const Tile<T> row = part(t, i + r, 1, 0, t.n, 0, t.k);
+    for (int q = 0; q < kDotCols; ++q) store_vector(row, j + q, values[r * kDotCols + q]);
+  }
+}
+
+// Plain: nothing but a bias of the columns and relu is to be done to the sums.
+template <class T, int R, bool Plain>
+RL_INLINE void dot_block(const Tile<T>& t, int64_t i, int64_t j, const T* bias) {
+  constexpr int w = Lanes<T>::count, count = kDotRows * kDotCols, size = count < w ? w : count;
+  Vec<T> sums[size];
+#pragma GCC unroll 16
+  for (int q = R * kDotCols; q < size; ++q) sums[q] = zero<T>();
+  const T* a = t.a + i * t.a_row;
+  const T* b = t.b + j * t.b_col;
+  const T* next = b + 2 * kDotCols * t.b_col;
+  if (t.m <= kDotRows) {
+    dots<T, R, kDotCols, 4>(t, a, b, next, sums);
+  } else if (t.m <= 2 * kDotRows) {
+    dots<T, R, kDotCols, 2>(t, a, b, i == 0 ? next : next + 2 * t.b_col, sums);
+  } else {
+    dots<T, R, kDotCols, 1>(t, a, b, next + (i / kDotRows) * t.b_col, sums);
+  }
+  alignas(64) T values[size];
+#pragma GCC unroll 8
+  for (int q = 0; q < count; q += w) {
+    Vec<T> v = sum_each<T>(sums + q);
+    if (Plain) {
+      v += load(bias + q);
+      if (t.relu) v = positive_part(v);
+    }
+    store(values + q, v);
+  }
+  if (!Plain) return finish_dots(t, i, R, j, values);
+  T* c = t.c + i * t.c_row + j;
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+    std::memcpy(c + r * t.c_row, values + r * kDotCols, kDotCols * sizeof(T));
+  }
+}
+
+template <class T, bool Plain>
+RL_INLINE void dot_columns(const Tile<T>& t, int64_t j, const T* bias) {
   int64_t i = 0;
-  for (; i + 4 <= t.m; i += 4) dot_rows<T, 4>(t, i);
-  if (t.m - i == 3) dot_rows<T, 3>(t, i);
-  if (t.m - i == 2) dot_rows<T, 2>(t, i);
-  if (t.m - i == 1) dot_rows<T, 1>(t, i);
+  for (; i + kDotRows <= t.m; i += kDotRows) dot_block<T, kDotRows, Plain>(t, i, j, bias);
+  const int left = int(t.m - i);
+  if (kDotRows > 3 && left == 3) dot_block<T, 3, Plain>(t, i, j, bias);
+  if (kDotRows > 2 && left == 2) dot_block<T, 2, Plain>(t, i, j, bias);
+  if (left == 1) dot_block<T, 1, Plain>(t, i, j, bias);
+}
+
+template <class T> void dot_strip(const Tile<T>& t) {
+  const bool plain = t.c_col == 1 && t.alpha == T(1) && t.beta == T(0) &&
+                     !(t.bias && t.bias_per_row);
+  alignas(64) T bias[kDotRows * kDotCols + Lanes<T>::count] = {};
+  int64_t j = 0;
+  for (; j + kDotCols <= t.n; j += kDotCols) {
+    if (!plain) {
+      dot_columns<T, false>(t, j, bias);
+      continue;
+    }
+    for (int r = 0; t.bias && r < kDotRows; ++r) {
+      std::memcpy(bias + r * kDotCols, t.bias + j, kDotCols * sizeof(T));
+    }
+    dot_columns<T, true>(t, j, bias);
+  }
+  if (j == t.n) return;
+  for (int64_t i = 0; i < t.m; ++i) {
+    Tile<T> rest = part(t, i, 1, j, t.n - j, 0, t.k);
+    rest.b += j * t.b_col;
+    dot_row(rest);
+  }
+}
+
+template <class T> bool by_dot_products(const Tile<T>& t) {
+  if (t.a_col != 1 || !(t.b_row == 1 || t.k == 1) || t.b_col == 1) return false;
+  if (t.m <= 4) return true;
+  const int64_t depth = t.k * int64_t(sizeof(T));
+  if ((t.m < kDotStrip ? t.m : kDotStrip) * depth > kDotBytes) return false;
+  return t.m <= kDotFew || (RL_LEVEL == 2 && depth >= 1024);
+}
+template <class T> void dot_products(const Tile<T>& t) {
+  if (t.m == 1) return dot_row(t);
+  for (int64_t i = 0; i < t.m; i += kDotStrip) {
+    dot_strip(part(t, i, t.m - i < kDotStrip ? t.m - i : kDotStrip, 0, t.n, 0, t.k));
+  }
 }
 
 template <class T> Tile<T> transposed(const Tile<T>& t) {
@@ -389,10 +481,9 @@ template <class T> Tile<T> transposed(const Tile<T>& t) {
 template <class T> void product_oriented(const Tile<T>& t) {
   constexpr int nr = kTileCols<T>;
   const int64_t bytes_b = t.n * t.k * int64_t(sizeof(T));
-  const bool a_dense_k = t.a_col == 1, b_dense_k = t.b_row == 1 || t.k == 1;
   if (t.k == 0) return strips(t, t.b, 0, 0);
   if (t.m == 1 && t.b_col == 1 && t.n > nr) return row_by_matrix(t);
-  if (t.m <= 4 && a_dense_k && b_dense_k && t.b_col != 1) return dot_products(t);
+  if (by_dot_products(t)) return dot_products(t);
   if (t.b_col == 1 && (bytes_b <= 24 * 1024 || t.m <= kFewRows)) {
     return strips(t, t.b, t.b_row, nr);
   }

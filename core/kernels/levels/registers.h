@@ -179,4 +179,19 @@ template <class T> RL_INLINE void transpose(Vec<T>* rows) {
   transpose_step<T, Lanes<T>::count / 2>(rows);
 }
 
+// The sums of as many vectors as one has lanes, side by side: half a transpose, adding on the way.
+template <class T, int S> RL_INLINE void fold_pairs(Vec<T>* rows) {
+#pragma GCC unroll 8
+  for (int i = 0; i < S; ++i) {
+    swap_blocks<T, S>(rows[i], rows[i + S],
+                      std::make_integer_sequence<int, Lanes<T>::count>());
+    rows[i] += rows[i + S];
+  }
+  if constexpr (S > 1) fold_pairs<T, S / 2>(rows);
+}
+template <class T> RL_INLINE Vec<T> sum_each(Vec<T>* rows) {
+  fold_pairs<T, Lanes<T>::count / 2>(rows);
+  return rows[0];
+}
+
 }  // namespace rl::kernels::RL_LEVEL_NAMESPACE::tiles
