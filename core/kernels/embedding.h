@@ -17,8 +17,8 @@ struct Indices {
 // indices that passed.
 int64_t first_bad_index(const Indices& index, int64_t rows);
 
-// out[i] = table[index[i]], rows of `row_bytes`.
-void embedding(const void* table, int64_t row_bytes, const Indices& index, void* out);
+// out[i] = table[index[i]], rows of `row_bytes`; an index counts units of `step` bytes.
+void embedding(const void* table, int64_t row_bytes, int64_t step, const Indices& index, void* out);
 
 // dtable[index[i]] += grad[i] over a table of rows * dim numbers, zeroed here; a row whose index is
 // padding_idx (negative: none) is left out. scale_by_freq divides by how often an index occurs.

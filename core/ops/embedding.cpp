@@ -62,8 +62,8 @@ const Op<Tensor(Tensor, Tensor, int64_t, bool, bool)> embedding =
   .kernel([](Tensor& result, const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
     const Tensor index = dense(indices), table = dense(weight);
     check_range(index_list(index), table->sizes[0]);
-    kernels::embedding(table.data(), table->sizes[1] * table.element_size(), index_list(index),
-                       result.data());
+    const int64_t row = table->sizes[1] * table.element_size();
+    kernels::embedding(table.data(), row, row, index_list(index), result.data());
   })
   .grad("weight", "grad, indices, weight.sizes, padding_idx, scale_grad_by_freq",
         [](const Tensor& grad, const Tensor& indices, Ints sizes, int64_t padding, bool scale) {

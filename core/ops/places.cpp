@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "kernels/embedding.h"
 #include "ops/ops.h"
 
 namespace rl::ops {
@@ -63,7 +64,34 @@ template <class F> void share_out(const Places& p, const Tensor& values, F&& f) 
 
 }  // namespace
 
+namespace {
+
+// Rows of dense memory at dense places, as embedding reads them: the last dimensions move in the
+// data alone, those before in the places alone.
+bool read_rows(const Tensor& result, const Places& p) {
+  constexpr int64_t kLeast = 64;  // bytes of a row
+  int64_t row = 1, count = 1;
+  size_t d = p.shape.size();
+  for (; d > 0 && (p.places.strides()[d - 1] == 0 || p.shape[d - 1] == 1); --d) {
+    if (p.strides[d - 1] != row && p.shape[d - 1] != 1) return false;
+    row *= p.shape[d - 1];
+  }
+  for (; d > 0; --d) {
+    const int64_t n = p.shape[d - 1];
+    if (n != 1 && (p.strides[d - 1] != 0 || p.places.strides()[d - 1] != count)) return false;
+    count *= n;
+  }
+  const int64_t bytes = row * result.element_size();
+  if (bytes < kLeast || !result.is_contiguous()) return false;
+  kernels::embedding(p.data.data(), bytes, p.step, {DType::Int64, p.places.data(), count},
+                     result.data());
+  return true;
+}
+
+}  // namespace
+
 void read_places(const Tensor& result, const Places& p) {
+  if (read_rows(result, p)) return;
   StridedLoop over(p.shape);
   over.add(result);
   over.add(p.data.data(), p.strides, p.data.element_size());
