@@ -309,6 +309,12 @@ const auto binary_cross_entropy_with_logits =
   .autocast(Autocast::Float)
   .produce([](const Tensor& self, const Tensor& target, const Tensor& weight,
               const Tensor& pos_weight, int64_t reduction) {
+    check(target.dtype() != DType::Bool,
+          "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+          "`logical_xor()` operator instead.");
+    check(can_cast(self.dtype(), target.dtype()), "result type ",
+          type_name_of(self.dtype()), " can't be cast to the desired output type ",
+          type_name_of(target.dtype()));
     NoGrad quiet;
     return reduced(logits_loss(self, target, weight, pos_weight), reduction);
   })

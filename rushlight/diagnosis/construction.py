@@ -112,7 +112,9 @@ def _sibling(step: Step, outer: ast.Call, node: ast.expr, wanted: int) -> Change
         return None
     shift = 1 if names[:1] in (["self"], ["cls"]) else 0
     for place, name in enumerate(names):
-        given = argument(outer, place - shift, name) if name != node.id else None
+        if place < shift or name == node.id:
+            continue
+        given = argument(outer, place - shift, name)
         if isinstance(given, ast.Constant) and given.value == wanted:
             return Change(step, node, name)
     return None

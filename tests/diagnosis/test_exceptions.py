@@ -2,11 +2,12 @@
 
 import pytest
 
-from . import more_programs, programs
+from . import everyday, more_programs, programs
 from .several import explained
 
 GROUPS = {n: getattr(programs, n) for n in ("SHAPES", "LABELS", "AUTOGRAD", "REST")}
 GROUPS["MORE"] = more_programs.MORE
+GROUPS["EVERYDAY"] = everyday.EVERYDAY
 # What no change of text mends by itself.
 WITHOUT_FIX = {"cut by argmax", "a worker", "numpy roundtrip", "accuracy loss", "index gather"}
 

@@ -37,6 +37,28 @@ say mean(dtype=torch.float32).
 """,
 )
 
+
+@explains(TypeError, r"Got unsupported ScalarType BFloat16")
+def bfloat16(raised: Raised):
+    """t.numpy() of bfloat16, which numpy does not know: float() before it."""
+    at = raised.innermost
+    known = [k for k in upstream.tensors(at) if values.dtype_name(k[1].dtype) == "bfloat16"]
+    if not known:
+        return None
+    part, tensor = known[0]
+    text = changes.method(at.source, part, "float()")
+    call = changes.with_part(at.source, at.node, part, text)
+    origin = values.made_at(tensor)
+    evidence = [f"{at.source.segment(part)} is {values.describe(tensor)}"]
+    evidence[0] += f", made at {origin}" if origin else ""
+    return raised.finding(
+        "numpy-dtype",
+        "numpy has no bfloat16",
+        evidence=evidence,
+        fixes=try_calls(raised, [Fix(call, [at.source.replace((part, text))], call=call)]),
+    )
+
+
 _FLIPS = {"flip", "fliplr", "flipud", "rot90"}
 
 
@@ -111,16 +133,25 @@ def objects(raised: Raised):
         return None
     kinds = sorted({type(item).__name__ for item in array.ravel()[:1000]})
     evidence = [f"{values.describe(array)}; its items are {', '.join(kinds)}"]
-    fixes = []
     part = next(p for p in parts if upstream.value(at, p) is not None)
     text = changes.method(at.source, part, 'astype("float32")')
     call = changes.with_part(at.source, at.node, part, text)
-    fixes.append(Fix(call, [at.source.replace((part, text))], call=call))
+    fixes = try_calls(raised, [Fix(call, [at.source.replace((part, text))], call=call)])
+    spot = upstream.bound(raised, at, part)
+    asked = changes.keyword(spot.node, "dtype") if spot is not None else None
+    if asked is None or not fixes:
+        return raised.finding(
+            "numpy-dtype", f"no tensor has numpy's {raised.match[1]}", evidence=evidence,
+            fixes=fixes,
+        )  # fmt: skip
+    fixes.insert(0, Fix('dtype="float32"', [spot.source.replace((asked, '"float32"'))]))
     return raised.finding(
         "numpy-dtype",
-        f"no tensor has numpy's {raised.match[1]}",
+        f"the array was made of objects: no tensor has numpy's {raised.match[1]}",
+        (spot.file, spot.line),
         evidence=evidence,
-        fixes=try_calls(raised, fixes),
+        related=[Related(at.file, at.line, "the call that failed")],
+        fixes=fixes,
     )
 
 

@@ -301,6 +301,20 @@ class Added:
         return self.text
 
 
+def _size_argument(node: ast.AST, rank: int, place: int):
+    """The size of one dimension in ``zeros(1, n, d)``, somewhere within an expression."""
+    makes = {"zeros", "ones", "randn", "rand", "empty", "full"}
+    for part in ast.walk(node):
+        if upstream.called(part) not in makes or not part.args:
+            continue
+        sizes = part.args
+        if isinstance(sizes[0], (ast.Tuple, ast.List)):
+            sizes = sizes[0].elts
+        if len(sizes) == rank and isinstance(sizes[place], (ast.Name, ast.Attribute)):
+            return sizes[place]
+    return None
+
+
 def _made_with_size(raised: Raised, at, known):
     """A parameter or constant made with the wrong number: the number in the call that made it."""
     (_, a), (_, b) = known
@@ -319,6 +333,17 @@ def _made_with_size(raised: Raised, at, known):
                 for n in ast.walk(spot.node)
                 if isinstance(n, ast.Constant) and n.value == have and type(n.value) is int
             ]
+            if not numbers:
+                size = _size_argument(spot.node, tensor.dim(), tensor.dim() - d)
+                if size is not None:
+                    text = spot.source.segment(size)
+                    text = f"{text} + {want - have}" if 0 < want - have < 4 else str(want)
+                    fix = Fix(
+                        changes.with_part(spot.source, spot.node, size, text),
+                        [spot.source.replace((size, text))],
+                    )
+                    name = at.source.segment(node)
+                    return spot, fix, f"{name} was made with size {have}, it meets {want}"
             if len(numbers) == 1:
                 text = changes.with_part(spot.source, spot.node, numbers[0], str(want))
                 fix = Fix(text, [spot.source.replace((numbers[0], str(want)))])

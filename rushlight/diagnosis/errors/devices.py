@@ -290,6 +290,46 @@ def _nn_name(source) -> str:
     return f"{changes.torch_name(source)}.nn"
 
 
+def _known_at(at, spot, other, target, name: str) -> str:
+    """``x.device`` of a tensor that has its name already where another one is made."""
+    function = at.source.function_of(at.node)
+    if not isinstance(other, ast.Name) or function is None:
+        return name
+    parameters = [a.arg for a in [*function.args.posonlyargs, *function.args.args]]
+    before = at.source.last_assignment(other.id, spot.line, function)
+    if other.id in parameters or before is not None:
+        return name
+    for one in parameters:
+        held = at.names.get(one)
+        if values.is_tensor(held) and held.device == target:
+            return f"{one}.device"
+    return name
+
+
+def _result_dropped(at, node):
+    """``x.to(device)`` on a line of its own: the call, or None."""
+    name = ast.unparse(node)
+    for part in ast.walk(at.source.function_of(at.node) or at.source.tree):
+        moves = isinstance(part, ast.Expr) and upstream.called(part.value) in ("to", "cuda")
+        moved = getattr(part.value.func, "value", None) if moves else None
+        if moved is not None and ast.unparse(moved) == name and part.lineno < at.line:
+            return part
+    return None
+
+
+def _not_assigned(raised: Raised, at, node, statement, evidence, target):
+    name = at.source.segment(node)
+    text = f"{name} = {at.source.segment(statement.value)}"
+    return raised.finding(
+        "tensor-left-behind",
+        f"{name} stays where it was: to() gives a new tensor",
+        (at.file, statement.lineno),
+        evidence=[*evidence, f"the copy on {target} that line {statement.lineno} made was dropped"],
+        related=[Related(at.file, at.line, "the operation that failed")],
+        fixes=[Fix(text, [at.source.replace((statement, text))])],
+    )
+
+
 def _made_here(raised: Raised, at):
     """A tensor made without device= beside one that lives elsewhere."""
     known = upstream.tensors(at) or list(_reads(at))
@@ -309,13 +349,16 @@ def _made_here(raised: Raised, at):
         for n, v in known
     ]
     spot = upstream.of_tensor(tensor)
+    unused = _result_dropped(at, node)
+    if unused is not None:
+        return _not_assigned(raised, at, node, unused, evidence, target)
     fixes, place = [], at
     makes = {"tensor", "zeros", "ones", "full", "arange", "randn", "rand", "eye", "linspace"}
     if spot is not None and upstream.called(spot.node) in makes:
         place = spot.place
-        if spot.file == at.file and spot.source.function_of(spot.node) is at.source.function_of(
-            at.node
-        ):
+        function = at.source.function_of(at.node)
+        if spot.file == at.file and spot.source.function_of(spot.node) is function:
+            name = _known_at(at, spot, other, target, name)
             text = changes.with_keyword(spot.source, spot.node, "device", name)
         else:
             text = changes.with_keyword(spot.source, spot.node, "device", f'"{target}"')

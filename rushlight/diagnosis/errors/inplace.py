@@ -327,7 +327,7 @@ def saved(raised: Raised):
     evidence = values.table(rows)
     if saver is not None:
         evidence.append(f"{saver.name()} needs the {shape} values as they were")
-    fixes = _other_ways(raised, at, spot, changed)
+    fixes = _other_ways(raised, at, spot, changed) + _copy_of_what_is_read(keeps, spot)
     return raised.finding(
         "inplace-saved",
         f"line {spot.line} changes in place what backward still needs",
@@ -442,6 +442,25 @@ def _saver(root, name: str | None, shape: tuple):
         if following in makers and node.name() != "CopySlices":
             return node
     return makers[0] if makers else None
+
+
+def _copy_of_what_is_read(keeps, spot) -> list[Fix]:
+    """``states[t + 1] = f(states[t])``: what was saved is a view of what is written; a copy is not.
+
+    The whole of it has to be copied at each turn; a list of the rows costs less.
+    """
+    statement = spot.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if keeps is None or not isinstance(target, ast.Subscript):
+        return []
+    name, function = ast.unparse(target.value), spot.source.function_of(statement)
+    changes_ = []
+    for node in ast.walk(statement.value):
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value) == name:
+            changes_.append((node, changes.method(spot.source, node, "clone()")))
+    if not changes_ or function is not spot.source.function_of(statement):
+        return []
+    return [Fix(f"{changes_[0][1]}: a copy of what is read", [spot.source.replace(*changes_)])]
 
 
 def _other_ways(raised: Raised, at, spot, changed) -> list[Fix]:

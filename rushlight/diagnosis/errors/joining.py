@@ -201,6 +201,7 @@ def _joined(raised: Raised):
         names = [at.source.segment(e) for e in argument.elts]
     evidence = aligned(names[:5], tensors[:5])
     fixes = [*_along(at, node, tensors), *_one_more(at, node, tensors), *_padded(at, node, tensors)]
+    fixes += _resized(at, node, tensors)
     first = at.text.splitlines()[0]
     return raised.finding(
         "stack-sizes",
@@ -240,6 +241,25 @@ def _one_more(at, node, tensors) -> list[Fix]:
         call = changes.with_part(at.source, node, short[0][0], text)
         fixes.append(Fix(call, [at.source.replace((short[0][0], text))], call=call))
     return fixes
+
+
+def _resized(at, node, tensors) -> list[Fix]:
+    """Of two maps whose heights or widths differ a little, the smaller brought to the larger."""
+    argument = node.args[0]
+    listed = isinstance(argument, (ast.List, ast.Tuple)) and len(argument.elts) == 2
+    if not listed or len(tensors) != 2 or {t.dim() for t in tensors} != {4}:
+        return []
+    a, b = tensors
+    if a.shape[0] != b.shape[0] or a.shape[2:] == b.shape[2:]:
+        return []
+    small, large = (0, 1) if a.shape[2:].numel() < b.shape[2:].numel() else (1, 0)
+    names = [at.source.segment(e) for e in argument.elts]
+    whole = changes.torch_name(at.source)
+    size = f"{changes.atom(at.source, argument.elts[large])}.shape[2:]"
+    text = f"{whole}.nn.functional.interpolate({names[small]}, size={size})"
+    call = changes.with_part(at.source, node, argument.elts[small], text)
+    edit = at.source.replace((argument.elts[small], text))
+    return [Fix(f"{names[small]} resized to {names[large]}", [edit], call=call)]
 
 
 def _padded(at, node, tensors) -> list[Fix]:

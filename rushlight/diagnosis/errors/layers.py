@@ -435,3 +435,46 @@ def _evaluation(at):
                 block = walk
         walk = getattr(walk, "parent", None)
     return (at.file, block.lineno), block
+
+
+kind(
+    "heads-do-not-divide",
+    "An attention's width is not a multiple of its number of heads",
+    """
+MultiheadAttention splits its embed_dim into num_heads equal parts, so the one has to divide the
+other: 8 heads of width 8 for 64. Change either number.
+""",
+)
+
+
+@explains(
+    (AssertionError, ValueError), r"embed_dim must be divisible by num_heads|must be divisible by"
+)
+def heads(raised: Raised):
+    """The next numbers of heads, and the next width, that divide."""
+    at = raised.innermost
+    call = at.node
+    if not isinstance(call, ast.Call):
+        return None
+    wide = construction.argument(call, 0, "embed_dim") or construction.argument(call, 0, "d_model")
+    many = construction.argument(call, 1, "num_heads") or construction.argument(call, 1, "nhead")
+    width, count = (upstream.value(at, n) if n is not None else None for n in (wide, many))
+    if type(width) is not int or type(count) is not int or count < 1:
+        return None
+    divides = [n for n in range(1, width + 1) if width % n == 0]
+    best = min(divides, key=lambda n: (abs(n - count), n))
+    name = upstream.called(call)
+    fixes = [
+        Fix(f"{best} heads of width {width // best}", [at.source.replace((many, str(best)))]),
+        Fix(
+            f"width {width + -width % count}",
+            [at.source.replace((wide, str(width + -width % count)))],
+        ),
+    ]
+    return raised.finding(
+        "heads-do-not-divide",
+        f"{name}: {width} does not divide into {count} heads",
+        (at.file, call.lineno),
+        evidence=[f"{width} = {count} * {width // count} + {width % count}"],
+        fixes=fixes,
+    )

@@ -252,7 +252,7 @@ def numpy(raised: Raised):
     at = raised.innermost
     known = [(part, v) for part, v in upstream.tensors(at) if v.requires_grad]
     if not known:
-        return None
+        return _of_a_list(raised, at)
     part, tensor = known[0]
     origin = values.made_at(tensor)
     evidence = [
@@ -268,6 +268,33 @@ def numpy(raised: Raised):
         evidence=evidence,
         fixes=try_calls(raised, [fix]),
     )
+
+
+def _of_a_list(raised: Raised, at):
+    """np.mean(losses): the list got tensors where numbers were meant."""
+    for part in upstream.operands(at):
+        held = at.value(part, None)
+        if not isinstance(held, (list, tuple)) or not any(values.is_tensor(v) for v in held):
+            continue
+        name = ast.unparse(part).rpartition(".")[2]
+        for spot in upstream.calls(upstream.user_sources(raised), "append"):
+            holder = getattr(spot.node.func, "value", None)
+            if holder is None or ast.unparse(holder).rpartition(".")[2] != name:
+                continue
+            if len(spot.node.args) != 1:
+                continue
+            given = spot.node.args[0]
+            method = "item()" if all(v.numel() == 1 for v in held) else "detach()"
+            text = changes.method(spot.source, given, method)
+            return raised.finding(
+                "numpy-of-graph",
+                f"{name} holds tensors with their graphs, and numpy wants numbers",
+                spot.place,
+                evidence=[f"{len(held)} tensors in {name}, each part of a graph"],
+                related=[Related(at.file, at.line, "numpy asked for them")],
+                fixes=[Fix(text, [spot.source.replace((given, text))])],
+            )
+    return None
 
 
 # ---- w.grad is None
@@ -301,7 +328,7 @@ def grad_is_none(raised: Raised):
         edit = at.source.replace((statement, text))
         fixes.append(Fix(f"{text}: backward then makes a new one", [edit]))
     if not owner.is_leaf:
-        fixes += _kept_leaf(at, node, owner)
+        fixes += _kept_leaf(at, node, owner) or _retained(at, node, owner)
     head = f"if {name} is not None:"
     if not isinstance(statement, (ast.For, ast.While, ast.If, ast.With, ast.Return)):
         fixes.append(Fix(head, [changes.within(at.source, statement, head)]))
@@ -330,6 +357,18 @@ def _why_none(raised: Raised, at, node, owner):
     if not owner.requires_grad:
         return f"{name} does not require grad", at, []
     return "no backward() has reached it yet (or zero_grad() set it to None)", at, []
+
+
+def _retained(at, node, owner) -> list[Fix]:
+    """retain_grad() behind the statement that made the result."""
+    spot = upstream.of_tensor(owner)
+    if spot is None or not isinstance(spot.statement, ast.Assign):
+        return []
+    name = spot.source.segment(spot.statement.targets[0])
+    if name != at.source.segment(node.value):
+        return []
+    text = f"{name}.retain_grad()"
+    return [Fix(f"{text} after it is made", [spot.source.insert_after(spot.statement, text)])]
 
 
 def _kept_leaf(at, node, owner) -> list[Fix]:

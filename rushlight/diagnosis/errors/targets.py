@@ -104,6 +104,7 @@ def _converted(raised, target, method: str, id: str, title: str, evidence, other
     methods = (method, *others)
     if written:
         place = spot.place
+        fixes += _without_conversion(spot, method)
         for call in methods:
             text = changes.method(spot.source, spot.node, call)
             fixes.append(Fix(_short(text, call), [spot.source.replace((spot.node, text))]))
@@ -118,6 +119,24 @@ def _converted(raised, target, method: str, id: str, title: str, evidence, other
         related = [Related(at.file, at.line, "the loss that got it")]
         evidence = [*evidence, f"made at {values.place_of((spot.file, '', spot.line))}"]
     return raised.finding(id, title, place, evidence=evidence, related=related, fixes=fixes)
+
+
+_TO_FLOATS = {"float", "double", "half", "to", "astype"}
+
+
+def _without_conversion(spot, method: str) -> list[Fix]:
+    """Labels that were made floats: the conversion left out, where what it converts is whole."""
+    node = spot.node
+    named = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    if method != "long()" or not named or node.func.attr not in _TO_FLOATS:
+        return []
+    text = spot.source.segment(node.func.value)
+    return [
+        Fix(
+            f"without .{node.func.attr}(): class labels are whole numbers",
+            [spot.source.replace((node, text))],
+        )
+    ]
 
 
 def _short(text: str, call: str) -> str:
@@ -165,6 +184,7 @@ def dtype(raised: Raised):
         target = upstream.inner(raised.error, "input")
     wants_floats = "Found dtype" in raised.message or "Float but found Long" in raised.message
     wants_floats = wants_floats or "floating point type for target" in raised.message
+    wants_floats = wants_floats or "result type Float can't be cast to" in raised.message
     if target is None:
         known = [
             v
@@ -172,6 +192,8 @@ def dtype(raised: Raised):
             if v.is_floating_point() is not wants_floats and v.dtype is not rushlight.long
         ]
         target = known[-1] if known else None
+    if target is None and "one_hot" in raised.message:
+        target = next((v for _, v in upstream.tensors(at)), None)
     if target is None or not values.is_tensor(target):
         return None
     if wants_floats:
@@ -267,7 +289,7 @@ def bce(raised: Raised):
         edits = [at.source.replace((at.node.func, name))]
         edits += _imported(at.source, name, func, name)
         fixes.append(Fix(name, edits))
-    argument = _argument(raised, at, given)
+    argument = at.node.args[0] if isinstance(at.node, ast.Call) and at.node.args else None
     if argument is not None:
         torch = changes.torch_name(at.source)
         text = f"{torch}.sigmoid({at.source.segment(argument)})"

@@ -359,12 +359,34 @@ def _calls(name: str, function, entered) -> bool:
 # ---- Two losses
 
 
+def _without_sum(at) -> list[Fix]:
+    """backward() of this turn's loss, where ``total = total + loss`` sums them up before it."""
+    receiver = _receiver(at.statement)
+    if not isinstance(receiver, ast.Name):
+        return []
+    scope = at.source.function_of(at.statement)
+    before = at.source.last_assignment(receiver.id, at.line, scope)
+    value = getattr(before, "value", None)
+    if isinstance(before, ast.AugAssign):
+        other = before.value
+    elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+        sides = [s for s in (value.left, value.right) if ast.unparse(s) != receiver.id]
+        other = sides[0] if len(sides) == 1 else None
+    else:
+        other = None
+    if not isinstance(other, ast.Name):
+        return []
+    detached = at.source.replace((other, f"{other.id}.detach()"))
+    edits = [detached, at.source.replace((receiver, other.id))]
+    return [Fix(f"{other.id}.backward(): the sum of all turns is for showing", edits)]
+
+
 def _shared(raised: Raised, at, root, entered, freed_by, made, evidence):
     first, second = freed_by.statement, at.statement
     related = [Related(at.file, at.line, "the second backward")]
     if made is not None:
         related.append(Related(made.file, made.line, "the part that both use"))
-    fixes = []
+    fixes = _without_sum(at)
     same_block = freed_by.file == at.file and getattr(first, "parent", 0) is getattr(
         second, "parent", 1
     )
@@ -376,12 +398,48 @@ def _shared(raised: Raised, at, root, entered, freed_by, made, evidence):
         fixes += _cut(raised, entered, made)
     if len(fixes) > 1:
         evidence = [*evidence, "the fixes differ in what the shared part learns from"]
+    apart = _first_cut(at, freed_by, made)
+    if apart is not None:
+        spot, fix = apart
+        return raised.finding(
+            "backward-twice",
+            f"the first loss need not reach the part of the graph that line {at.line} needs",
+            spot.place,
+            evidence=[*evidence, "an optimizer steps between the two backward calls"],
+            related=[Related(freed_by.file, freed_by.line, "freed it"), *related],
+            fixes=[fix, *fixes],
+        )
     title = f"line {freed_by.line} freed the part of the graph that both losses use"
     if freed_by.place == (at.file, at.line) and entered is None:
         title = f"backward() was called again on what line {freed_by.line} has been through"
     return raised.finding(
         "backward-twice", title, freed_by.place, evidence=evidence, related=related, fixes=fixes
     )
+
+
+def _first_cut(at, freed_by, made):
+    """(spot, fix): a GAN's first loss reads the generated values detached, if a step follows it."""
+    first, second, source = freed_by.statement, at.statement, at.source
+    if freed_by.file != at.file or getattr(first, "parent", 0) is not getattr(second, "parent", 1):
+        return None
+    between = [
+        n
+        for n in ast.walk(source.function_of(second) or source.tree)
+        if upstream.called(n) == "step" and first.lineno < n.lineno < second.lineno
+    ]
+    statement = made.statement if made is not None else None
+    receiver = _receiver(first)
+    if not between or not isinstance(statement, ast.Assign) or not isinstance(receiver, ast.Name):
+        return None
+    names = {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+    scope = source.function_of(first)
+    loss = source.last_assignment(receiver.id, first.lineno, scope)
+    for node in ast.walk(loss) if loss is not None and loss.lineno > statement.lineno else ():
+        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
+            text = f"{node.id}.detach()"
+            edit = source.replace((node, text))
+            return upstream.Spot(source, node), Fix(f"{text} in the first loss", [edit])
+    return None
 
 
 def _made_in_turn(at, made) -> bool:

@@ -1,0 +1,100 @@
+"""Errors of custom functions and hooks during backward: too few gradients, other shapes."""
+
+from __future__ import annotations
+
+import ast
+
+from .. import upstream
+from ..finding import Fix, Related
+from ..registry import explains, kind
+from . import Raised
+
+kind(
+    "function-gradient-count",
+    "A custom backward returns another number of gradients than forward has inputs",
+    """
+backward returns one gradient for each argument of forward after ctx, in their order: None for
+those that are no tensors or need none.
+""",
+)
+kind(
+    "hook-changes-shape",
+    "A hook returned a gradient of another shape",
+    """
+What a tensor hook returns takes the gradient's place, so it has the gradient's shape. A hook that
+only looks returns nothing.
+""",
+)
+
+
+@explains(
+    RuntimeError,
+    r"function (\w+)Backward returned an incorrect number of gradients \(expected (\d+), got (\d+)",
+)
+def count(raised: Raised):
+    """The return of that function's backward, with None for what is missing."""
+    at = raised.innermost
+    wanted, got = int(raised.match[2]), int(raised.match[3])
+    for source in upstream.user_sources(raised):
+        for owner in ast.walk(source.tree):
+            if not isinstance(owner, ast.ClassDef) or owner.name != raised.match[1]:
+                continue
+            ends = [
+                node
+                for function in owner.body
+                if isinstance(function, ast.FunctionDef) and function.name == "backward"
+                for node in ast.walk(function)
+                if isinstance(node, ast.Return) and node.value is not None
+            ]
+            if not ends:
+                return None
+            last, fixes = ends[-1], []
+            text = source.segment(last.value)
+            if wanted > got:
+                new = text + ", None" * (wanted - got)
+                fixes.append(Fix(f"return {new}", [source.replace((last.value, new))]))
+            elif isinstance(last.value, ast.Tuple):
+                new = ", ".join(source.segment(e) for e in last.value.elts[:wanted])
+                fixes.append(Fix(f"return {new}", [source.replace((last.value, new))]))
+            return raised.finding(
+                "function-gradient-count",
+                f"{owner.name}.backward returns {got} gradients for {wanted} inputs",
+                (source.file, last.lineno),
+                evidence=[f"forward has {wanted} arguments after ctx, backward gives {got}"],
+                related=[Related(at.file, at.line, "the backward that ran it")],
+                fixes=fixes,
+            )
+    return None
+
+
+@explains(RuntimeError, r"hook '?.*'? has (changed the size of value|returned a tensor of)")
+def hook(raised: Raised):
+    """The hook that was registered on a tensor, its result brought to the gradient's shape."""
+    at = raised.innermost
+    found = upstream.calls(upstream.user_sources(raised), "register_hook")
+    if len(found) != 1 or not found[0].node.args:
+        return None
+    spot = found[0]
+    given, fixes, place = spot.node.args[0], [], spot.place
+    body, parameter = None, None
+    source = spot.source
+    if isinstance(given, ast.Lambda):
+        body, parameter = given.body, given.args.args[0].arg
+    elif isinstance(given, ast.Name):
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.FunctionDef) and node.name == given.id:
+                ends = [n for n in ast.walk(node) if isinstance(n, ast.Return) and n.value]
+                body = ends[-1].value if ends else None
+                parameter = node.args.args[0].arg
+                place = (source.file, ends[-1].lineno) if ends else place
+    if body is not None:
+        new = f"({source.segment(body)}).expand_as({parameter})"
+        fixes.append(Fix(new, [source.replace((body, new))]))
+    return raised.finding(
+        "hook-changes-shape",
+        "a hook returned a gradient of another shape",
+        place,
+        evidence=[raised.message.splitlines()[0]],
+        related=[Related(at.file, at.line, "the backward that ran it")],
+        fixes=fixes,
+    )

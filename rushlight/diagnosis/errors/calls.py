@@ -1,0 +1,425 @@
+"""Errors of what a name holds: nothing, a tuple, a class, a module or a method for its result."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+
+from rushlight import nn
+
+from .. import upstream, values
+from ..finding import Edit, Fix, Related
+from ..registry import explains, kind
+from . import Raised
+
+kind(
+    "result-missing",
+    "A function or forward ends without returning its result",
+    """
+A function without a return statement gives None, and so does a module whose forward has none: the
+error comes later, where somebody uses the result. Methods that work in place give nothing either:
+loss = loss.backward() leaves None in loss, and model = model.load_state_dict(...) leaves the lists
+of keys that did not fit. Return the value, and call such methods on a line of their own.
+""",
+)
+kind(
+    "result-is-tuple",
+    "A layer returns a tuple, and the next one wants a tensor",
+    """
+LSTM, GRU and RNN return (output, state), MultiheadAttention returns (output, weights). Take the
+part that goes on: out, _ = self.lstm(x). In an nn.Sequential there is no place to do so: a small
+module that keeps the first part does.
+""",
+)
+kind(
+    "class-for-object",
+    "A class was used where an object of it is needed",
+    """
+nn.ReLU, nn.MSELoss and every model are classes: nn.ReLU() makes the layer, and calling that
+computes. nn.ReLU(x) takes x for the option inplace; nn.MSELoss(a, b) takes a and b for options, and
+Net(x) takes x for an argument of __init__. Make the object first and call it: nn.MSELoss()(a, b).
+""",
+)
+kind(
+    "method-not-called",
+    "A method was named and not called",
+    """
+model.parameters without parentheses is the method itself, not the parameters: an optimizer cannot
+iterate over it, and torch.save writes the method instead of its result.
+""",
+)
+
+
+def _spot_of(raised: Raised, at, node):
+    """Where an operand's value was computed: itself if it is a call, else its assignment."""
+    if isinstance(node, ast.Call):
+        return upstream.Spot(at.source, node, at)
+    return upstream.bound(raised, at, node)
+
+
+def _related(at, place) -> list:
+    return [] if place == (at.file, at.line) else [Related(at.file, at.line, "used here")]
+
+
+# ---- Nothing
+
+_IN_PLACE = {"backward", "step", "zero_grad", "append", "extend", "update_parameters"}
+
+
+@explains(
+    (AttributeError, TypeError, RuntimeError),
+    r"'NoneType' object|not NoneType|and 'NoneType'|'_IncompatibleKeys' object",
+)
+def nothing(raised: Raised):
+    """Which operand is None, and which call left it so."""
+    wrong = "_IncompatibleKeys" if "_Incompatible" in raised.message else "NoneType"
+    at = raised.innermost
+    if at.source is None or at.node is None:
+        return None
+    called = at.node.func if isinstance(at.node, ast.Call) else None
+    for part in [*upstream.operands(at), *([called] if called is not None else [])]:
+        spot = _spot_of(raised, at, part)
+        if spot is None or not isinstance(spot.node, ast.Call):
+            continue
+        if type(at.value(part, None)).__name__ != wrong and part is not spot.node:
+            continue
+        found = _kept_wrongly(raised, at, spot) or _without_return(raised, at, spot)
+        if found is not None:
+            return found
+    return _layer_without_return(raised, at)
+
+
+def _kept_wrongly(raised: Raised, at, spot):
+    """``loss = loss.backward()``: the statement without its assignment."""
+    call, statement = spot.node, spot.statement
+    named = isinstance(call.func, ast.Attribute) and isinstance(statement, ast.Assign)
+    if not named or statement.value is not call:
+        return None
+    method = call.func.attr
+    if method not in _IN_PLACE and method != "load_state_dict":
+        return None
+    text = spot.source.segment(call)
+    gives = "the keys that did not fit" if method == "load_state_dict" else "None"
+    return raised.finding(
+        "result-missing",
+        f"{method}() returns {gives}: {ast.unparse(statement.targets[0])} holds that now",
+        spot.place,
+        evidence=[f"{ast.unparse(statement.targets[0])} = {text.splitlines()[0]}"],
+        related=_related(at, spot.place),
+        fixes=[Fix(text.splitlines()[0], [spot.source.replace((statement, text))])],
+    )
+
+
+def _without_return(raised: Raised, at, spot):
+    """The user's function, or forward of a module, that was called and returned nothing."""
+    target = (spot.at or at).value(spot.node.func, None)
+    return _ends_without(raised, at, target)
+
+
+def _ends_without(raised: Raised, at, target):
+    function = type(target).forward if isinstance(target, nn.Module) else target
+    found = _definition(function)
+    if found is None or upstream.returned(function):
+        return None
+    source, node = found
+    last, fixes = node.body[-1], []
+    result = None
+    if isinstance(last, (ast.Assign, ast.AugAssign)):
+        goal = last.targets[0] if isinstance(last, ast.Assign) else last.target
+        result = goal if isinstance(goal, ast.Name) else None
+    if result is not None:
+        fixes.append(Fix(f"return {result.id}", [source.insert_after(last, f"return {result.id}")]))
+    elif isinstance(last, ast.Expr) and not isinstance(last.value, ast.Constant):
+        text = f"return {source.segment(last.value)}"
+        fixes.append(Fix(text.splitlines()[0], [source.replace((last, text))]))
+    name = f"{type(target).__name__}.forward" if isinstance(target, nn.Module) else node.name
+    place = (source.file, last.end_lineno)
+    return raised.finding(
+        "result-missing",
+        f"{name} ends without return: its result is None",
+        place,
+        evidence=[f"0 return statements in lines {node.lineno} to {node.end_lineno} of {name}"],
+        related=_related(at, place),
+        fixes=fixes,
+    )
+
+
+def _definition(function):
+    """(Source, def) of a function of the user's, or None."""
+    function = inspect.unwrap(getattr(function, "__func__", function)) if function else None
+    code = getattr(function, "__code__", None)
+    if code is None or not upstream.frames.is_user_code(code):
+        return None
+    source = upstream.Source.of(code.co_filename)
+    for node in ast.walk(source.tree) if source else ():
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first == code.co_firstlineno:
+                return source, node
+    return None
+
+
+def _layer_without_return(raised: Raised, at):
+    """A user's layer in a container: its result is what the next one got."""
+    for outer in raised.modules():
+        for inner in outer.modules():
+            if type(inner).__module__.split(".")[0] not in ("rushlight", "torch"):
+                found = _ends_without(raised, at, inner)
+                if found is not None:
+                    return found
+    return None
+
+
+# ---- A tuple
+
+
+@explains(
+    (AttributeError, TypeError),
+    r"must be Tensor, not tuple|'tuple' object has no attribute|unsupported operand .*'tuple'",
+)
+def tuples(raised: Raised):
+    """The recurrent layer or attention whose whole result was handed on."""
+    at = raised.innermost
+    if at.source is None or at.node is None:
+        return None
+    for part in upstream.operands(at):
+        spot = _spot_of(raised, at, part)
+        if spot is None or not isinstance(spot.node, ast.Call):
+            continue
+        layer = (spot.at or at).value(spot.node.func, None)
+        if part is not spot.node and not isinstance(at.value(part, None), tuple):
+            continue
+        if not isinstance(layer, nn.Module) and not _gives_tuple(layer):
+            continue
+        return _first_part(raised, at, spot, layer)
+    return _in_sequence(raised, at)
+
+
+def _gives_tuple(function) -> bool:
+    return any(isinstance(s.node, ast.Tuple) for s in upstream.returned(function))
+
+
+def _first_part(raised: Raised, at, spot, layer):
+    source, statement = spot.source, spot.statement
+    edit = source.replace((spot.node, f"{source.segment(spot.node)}[0]"))
+    text = f"{source.segment(spot.node)}[0]"
+    if isinstance(statement, ast.Assign) and statement.value is spot.node:
+        goal = statement.targets[0]
+        if isinstance(goal, ast.Name):
+            text = f"{goal.id}, _ = {source.segment(spot.node)}"
+            edit = source.replace((statement, text))
+    what = values.describe(layer) if isinstance(layer, nn.Module) else ast.unparse(spot.node.func)
+    second = "weights" if isinstance(layer, nn.MultiheadAttention) else "state"
+    pair = f"(output, {second})" if isinstance(layer, nn.Module) else "a tuple"
+    return raised.finding(
+        "result-is-tuple",
+        f"{ast.unparse(spot.node.func)} returns {pair}, and a tensor is wanted",
+        spot.place,
+        evidence=[f"{ast.unparse(spot.node.func)} is {what}: its result has 2 parts"],
+        related=_related(at, spot.place),
+        fixes=[Fix(text.splitlines()[0], [edit])],
+    )
+
+
+def _in_sequence(raised: Raised, at):
+    """An LSTM within an nn.Sequential: a subclass that keeps the first part."""
+    for outer in raised.modules():
+        if not isinstance(outer, nn.Sequential):
+            continue
+        for inner in outer:
+            spot = upstream.of_module(inner)
+            if not isinstance(inner, (nn.RNNBase, nn.MultiheadAttention)) or spot is None:
+                continue
+            name, func = f"{type(inner).__name__}Output", spot.source.segment(spot.node.func)
+            head = spot.statement
+            while spot.source.function_of(head) or spot.source.class_of(head):
+                head = head.parent
+            lines = [
+                f"class {name}({func}):",
+                "    def forward(self, *args):",
+                "        return super().forward(*args)[0]",
+                "",
+            ]
+            edits = _joined(spot.source, head, "\n".join(lines), spot.node.func, name)
+            return raised.finding(
+                "result-is-tuple",
+                f"{type(inner).__name__} returns (output, state), the next layer wants a tensor",
+                spot.place,
+                evidence=[f"{values.describe(inner)} gives 2 parts; Sequential hands on both"],
+                related=_related(at, spot.place),
+                fixes=[Fix(f"{name}: a {func} that returns its output alone", edits)],
+            )
+    return None
+
+
+def _joined(source, head, text, node, name) -> list[Edit]:
+    """Lines before a statement, and a part of it (or of what follows) replaced."""
+    first = min([head.lineno, *(d.lineno for d in getattr(head, "decorator_list", []))])
+    changed = source.replace((node, name))
+    if changed.line > first:
+        return [source.insert_before(head, text), changed]
+    return [Edit(source.file, changed.line, changed.end_line, f"{text}\n{changed.text}")]
+
+
+# ---- A class, or a module, for a tensor
+
+
+@explains(
+    (AttributeError, TypeError, RuntimeError, ValueError),
+    r"object has no attribute|must be Tensor, not|__init__\(\) (takes|missing)|unsupported operand"
+    r"|Boolean value of Tensor|missing \d+ required positional|unexpected keyword argument",
+)
+def classes(raised: Raised):
+    """``nn.ReLU(x)``, ``nn.MSELoss(a, b)``, ``model = Net``."""
+    at = raised.innermost
+    if at.source is None or at.node is None:
+        return None
+    parts = [at.node, *upstream.operands(at)]
+    for part in parts:
+        spot = _spot_of(raised, at, part)
+        if spot is None or not isinstance(spot.node, ast.Call):
+            continue
+        made = (spot.at or at).value(spot.node.func, None)
+        if not isinstance(made, type) or not issubclass(made, nn.Module):
+            continue
+        given = [upstream.value(spot.at or at, a) for a in spot.node.args]
+        made_of = vars(value) if isinstance(value := at.value(part, None), nn.Module) else {}
+        if any(values.is_tensor(v) for v in [*given, *made_of.values()]):
+            return _made_with_data(raised, at, spot, made)
+    return None
+
+
+def _made_with_data(raised: Raised, at, spot, made: type):
+    source, func = spot.source, spot.node.func
+    bound = upstream.bound(raised, spot.at or at, func) if _is_own(made) else None
+    place, fixes = spot.place, []
+    if bound is not None and isinstance(bound.node, (ast.Name, ast.Attribute)):
+        place = bound.place
+        text = f"{bound.text}()"
+        fixes.append(Fix(text, [bound.source.replace((bound.node, text))]))
+    else:
+        text = f"{source.segment(func)}()"
+        fixes.append(Fix(f"{text}(...)", [source.replace((func, text))]))
+    name = source.segment(func)
+    return raised.finding(
+        "class-for-object",
+        f"{name} is a class: its arguments are options, not data",
+        place,
+        evidence=[f"{name}(...) got {len(spot.node.args)} tensors or values for __init__'s"],
+        related=_related(at, place),
+        fixes=fixes,
+    )
+
+
+def _is_own(kind: type) -> bool:
+    return kind.__module__.split(".")[0] not in ("rushlight", "torch")
+
+
+# ---- A method for its result
+
+
+@explains(
+    (TypeError, ValueError, AttributeError),
+    r"'(builtin_function_or_)?method' object|<class 'method'>|'function' object is not"
+    r"|iterable of Tensors or dicts.*method|[Cc]an only optimize Tensors, but one of the params",
+)
+def methods(raised: Raised):
+    """``model.parameters`` without parentheses, where it was written."""
+    at = raised.innermost
+    names = {"parameters", "state_dict", "named_parameters", "buffers", "children", "modules"}
+    for source in upstream.user_sources(raised):
+        for node in ast.walk(source.tree):
+            if not isinstance(node, ast.Attribute) or node.attr not in names:
+                continue
+            parent = node.parent
+            if isinstance(parent, (ast.Attribute, ast.Subscript)) or (
+                isinstance(parent, ast.Call) and parent.func is node
+            ):
+                continue
+            text = f"{source.segment(node)}()"
+            place = (source.file, node.lineno)
+            return raised.finding(
+                "method-not-called",
+                f"{source.segment(node)} is a method: without () it is not its result",
+                place,
+                evidence=[f"line {node.lineno} hands on the method itself, 0 values"],
+                related=_related(at, place),
+                fixes=[Fix(text, [source.replace((node, text))])],
+            )
+    return None
+
+
+# ---- A number for a tensor
+
+
+@explains(AttributeError, r"'(float|int)' object has no attribute '(backward|detach|item|cpu)'")
+def number(raised: Raised):
+    """The item() that took the graph away, in the function that returned it or where it stands."""
+    at = raised.innermost
+    part = at.node.value if isinstance(at.node, ast.Attribute) else None
+    if part is None:
+        return None
+    spot = _spot_of(raised, at, part)
+    for _ in range(4):
+        if spot is None:
+            return None
+        if upstream.called(spot.node) in ("item", "float"):
+            return _unread(raised, at, spot)
+        if isinstance(spot.node, ast.Call):
+            target = (spot.at or at).value(spot.node.func, None)
+            if target is None:
+                target = _method_of(raised, spot, at)
+            spot = next(iter(upstream.returned(target)), None)
+        elif isinstance(spot.node, ast.Name):
+            scope = spot.source.function_of(spot.node)
+            before = spot.source.last_assignment(spot.node.id, spot.line, scope)
+            value = getattr(before, "value", None)
+            spot = upstream.Spot(spot.source, value) if value is not None else None
+        else:
+            return None
+    return None
+
+
+def _method_of(raised: Raised, spot, at):
+    """``self.compute`` of a running frame's self: read from its class, without a call."""
+    func = spot.node.func
+    if not isinstance(func, ast.Attribute):
+        return None
+    holder = (spot.at or at).value(func.value, None)
+    found = inspect.getattr_static(type(holder), func.attr, None)
+    return getattr(found, "__func__", found)
+
+
+def _unread(raised: Raised, at, spot):
+    node = spot.node
+    inner = node.func.value if isinstance(node.func, ast.Attribute) else node.args[0]
+    text = spot.source.segment(inner)
+    name = spot.source.segment(node)
+    asked = raised.match[2]
+    if asked in ("item", "cpu", "detach"):  # it is a number already: what asks goes
+        fixes = [Fix(at.source.segment(at.node.value), [_without_call(at)])]
+    else:
+        fixes = [Fix(f"{text}: the tensor itself", [spot.source.replace((node, text))])]
+    return raised.finding(
+        "number-for-tensor",
+        f"{name} is a Python number: it has no graph and no {asked}()",
+        spot.place,
+        evidence=[f"{name} gave a {raised.match[1]}; 0 graph nodes hang on it"],
+        related=_related(at, spot.place),
+        fixes=fixes,
+    )
+
+
+def _without_call(at):
+    call = at.node.parent if isinstance(at.node.parent, ast.Call) else at.node
+    return at.source.replace((call, at.source.segment(at.node.value)))
+
+
+kind(
+    "number-for-tensor",
+    "A Python number stands where a tensor with a graph is needed",
+    """
+item() and float() read a tensor's value: what they give is a Python number, without a graph and
+without the tensor's methods. Call backward() on the tensor, and read the number only to show it.
+""",
+)
