@@ -236,7 +236,8 @@ print(model(x).shape)
 import torch
 from torch import nn
 
-G, D = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 4)), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+G = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 4))
+D = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
 og = torch.optim.Adam(G.parameters(), lr=1e-3)
 od = torch.optim.Adam(D.parameters(), lr=1e-3)
 bce = nn.BCEWithLogitsLoss()

@@ -175,6 +175,8 @@ def _argument(raised: Raised, at, tensor):
 def dtype(raised: Raised):
     """Labels and indices that are no int64, found among the loss's or the layer's arguments."""
     at = raised.innermost
+    if isinstance(at.node, ast.AugAssign) or upstream.called(at.node).endswith("_"):
+        return None  # written in place: no loss
     target = None
     for name in ("target", "indices", "index"):
         found = upstream.inner(raised.error, name)
