@@ -44,7 +44,7 @@ class Classifier(nn.Module):
     def __init__(self, width=32):
         super().__init__()
         self.embedding = nn.Embedding(len(SYMBOLS) + 1, 16, padding_idx=0)
-        self.lstm = nn.LSTM(16, width, batch_first=True, bidirectional=True)
+        self.lstm = nn.LSTM(16, width, num_layers=2, batch_first=True, bidirectional=True)
         self.head = nn.Linear(2 * width, 2)
 
     def forward(self, symbols, lengths):
@@ -52,7 +52,7 @@ class Classifier(nn.Module):
             self.embedding(symbols), lengths, batch_first=True, enforce_sorted=False
         )
         _, (hidden, _) = self.lstm(packed)
-        return self.head(torch.cat([hidden[0], hidden[1]], dim=1))
+        return self.head(torch.cat([hidden[-2], hidden[-1]], dim=1))
 
 
 def main():

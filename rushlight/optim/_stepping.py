@@ -66,6 +66,25 @@ def number(value):
     return value.item() if isinstance(value, torch.Tensor) else value
 
 
+def factor(value, p):
+    """A number; where its gradient is recorded, a tensor () of the parameter's dtype."""
+    if isinstance(value, torch.Tensor) and value.requires_grad and torch.is_grad_enabled():
+        return value.squeeze().to(p.dtype)
+    return number(value)
+
+
+def add_scaled(tensor, other, by):
+    """Add ``other * by`` to the tensor in place; ``by`` is a number or a tensor."""
+    if isinstance(by, torch.Tensor):
+        return tensor.add_(other * by)
+    return tensor.add_(other, alpha=by)
+
+
+def kept(state):
+    """A state as it is now: where gradients are recorded, later steps must not change it."""
+    return state.clone() if torch.is_grad_enabled() else state
+
+
 def step_tensor(value=0.0):
     """A counter of steps as PyTorch keeps it: a float32 tensor of no dimension."""
     return torch.tensor(float(value), dtype=torch.float32)

@@ -99,4 +99,4 @@ class Adagrad(SteppingOptimizer):
             grad = grad.add(p, alpha=group["weight_decay"])
         lr = number(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
         total = state["sum"].addcmul_(grad, grad, value=1)
-        p.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-lr)
+        p.addcdiv_(grad, total.sqrt() + group["eps"], value=-lr)

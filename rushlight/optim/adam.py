@@ -6,10 +6,13 @@ import rushlight as torch
 
 from ._stepping import (
     SteppingOptimizer,
+    add_scaled,
     check_fused,
     check_lr,
     check_options,
     core_step,
+    factor,
+    kept,
     number,
     step_tensor,
     zeros_like,
@@ -121,24 +124,23 @@ class Adam(SteppingOptimizer):
             state["max_exp_avg_sq"] = zeros_like(p)
 
     def _update(self, group, p, grad, state):
-        lr = number(group["lr"])
-        beta1, beta2 = (number(beta) for beta in group["betas"])
+        lr, weight_decay = factor(group["lr"], p), factor(group["weight_decay"], p)
+        beta1, beta2 = (factor(beta, p) for beta in group["betas"])
         state["step"] += 1
         step = state["step"].item()
-        if group["weight_decay"] != 0:
+        if weight_decay != 0:
             if group["decoupled_weight_decay"]:
-                p.mul_(1 - lr * group["weight_decay"])
+                p.mul_(1 - lr * weight_decay)
             else:
-                grad = grad.add(p, alpha=group["weight_decay"])
+                grad = add_scaled(grad.clone(), kept(p), weight_decay)
         state["exp_avg"].lerp_(grad, 1 - beta1)
-        variance = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        variance = add_scaled(state["exp_avg_sq"].mul_(beta2), grad * grad, 1 - beta2)
         if group["amsgrad"]:
-            variance = state["max_exp_avg_sq"].copy_(
-                torch.maximum(state["max_exp_avg_sq"], variance)
-            )
+            largest = state["max_exp_avg_sq"]
+            variance = largest.copy_(torch.maximum(kept(largest), kept(variance)))
         correction = (1 - beta2**step) ** 0.5
-        denominator = (variance.sqrt() / correction).add_(group["eps"])
-        p.addcdiv_(state["exp_avg"], denominator, value=-lr / (1 - beta1**step))
+        denominator = variance.sqrt() / correction + group["eps"]
+        add_scaled(p, kept(state["exp_avg"]) / denominator, -lr / (1 - beta1**step))
 
 
 class AdamW(Adam):

@@ -10,6 +10,7 @@ from ._stepping import (
     check_lr,
     check_options,
     core_step,
+    kept,
     number,
     step_tensor,
     zeros_like,
@@ -73,6 +74,6 @@ class Adamax(SteppingOptimizer):
             grad = grad.add(p, alpha=group["weight_decay"])
         state["exp_avg"].lerp_(grad, 1 - beta1)
         exp_inf = state["exp_inf"].mul_(beta2)
-        exp_inf.copy_(torch.maximum(exp_inf, grad.abs().add_(group["eps"])))
+        exp_inf.copy_(torch.maximum(kept(exp_inf), grad.abs() + group["eps"]))
         step_size = number(group["lr"]) / (1 - beta1 ** state["step"].item())
-        p.addcdiv_(state["exp_avg"], exp_inf, value=-step_size)
+        p.addcdiv_(kept(state["exp_avg"]), kept(exp_inf), value=-step_size)

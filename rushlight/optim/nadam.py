@@ -8,6 +8,7 @@ from ._stepping import (
     check_lr,
     check_options,
     core_step,
+    kept,
     number,
     step_tensor,
     zeros_like,
@@ -89,6 +90,6 @@ class NAdam(SteppingOptimizer):
         product = state["mu_product"].item()
         exp_avg = state["exp_avg"].lerp_(grad, 1 - beta1)
         variance = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        denominator = variance.div(1 - beta2**step).sqrt().add_(group["eps"])
+        denominator = variance.div(1 - beta2**step).sqrt() + group["eps"]
         p.addcdiv_(grad, denominator, value=-lr * (1.0 - mu) / (1.0 - product))
-        p.addcdiv_(exp_avg, denominator, value=-lr * mu_next / (1.0 - product * mu_next))
+        p.addcdiv_(kept(exp_avg), denominator, value=-lr * mu_next / (1.0 - product * mu_next))

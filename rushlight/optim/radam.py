@@ -8,6 +8,7 @@ from ._stepping import (
     check_lr,
     check_options,
     core_step,
+    factor,
     number,
     step_tensor,
     zeros_like,
@@ -68,7 +69,7 @@ class RAdam(SteppingOptimizer):
         )
 
     def _update(self, group, p, grad, state):
-        lr = number(group["lr"])
+        lr = factor(group["lr"], p)
         beta1, beta2 = group["betas"]
         state["step"] += 1
         step = state["step"].item()

@@ -8,6 +8,7 @@ from ._stepping import (
     check_lr,
     check_options,
     core_step,
+    kept,
     number,
     step_tensor,
     zeros_like,
@@ -90,10 +91,10 @@ class RMSprop(SteppingOptimizer):
         square = state["square_avg"].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
         if group["centered"]:
             mean = state["grad_avg"].lerp_(grad, 1 - alpha)
-            spread = square.addcmul(mean, mean, value=-1).sqrt_()
+            spread = square.addcmul(kept(mean), kept(mean), value=-1).sqrt()
         else:
             spread = square.sqrt()
-        spread = spread.add_(group["eps"])
+        spread = spread + group["eps"]
         if group["momentum"] > 0:
             buffer = state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, spread)
             p.add_(buffer, alpha=-lr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import rushlight as torch
 
-from ._stepping import CHOICES, SteppingOptimizer, check_lr, number, step_tensor, zeros_like
+from ._stepping import CHOICES, SteppingOptimizer, check_lr, kept, number, step_tensor, zeros_like
 
 
 class Rprop(SteppingOptimizer):
@@ -48,11 +48,11 @@ class Rprop(SteppingOptimizer):
         less, more = group["etas"]
         low, high = group["step_sizes"]
         state["step"] += 1
-        agreement = grad.mul(state["prev"]).sign()
+        agreement = grad.mul(kept(state["prev"])).sign()
         turned = agreement.lt(0)
         factor = agreement.masked_fill(agreement.gt(0), more)
         factor = factor.masked_fill(turned, less).masked_fill(agreement.eq(0), 1)
         size = state["step_size"].mul_(factor).clamp_(low, high)
         grad = grad.masked_fill(turned, 0)  # no step right after a change of sign
-        p.addcmul_(grad.sign(), size, value=-1)
+        p.addcmul_(grad.sign(), kept(size), value=-1)
         state["prev"].copy_(grad)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from ._stepping import (
     SteppingOptimizer,
+    add_scaled,
     check_fused,
     check_lr,
     check_options,
     core_step,
+    factor,
+    kept,
     number,
     zeros_like,
 )
@@ -120,15 +123,15 @@ class SGD(SteppingOptimizer):
 
     def _update_each(self, group):
         momentum = group["momentum"]
-        weight_decay = group["weight_decay"]
         for p in group["params"]:
             grad = p.grad
             if grad is None:
                 continue
+            weight_decay, lr = factor(group["weight_decay"], p), factor(group["lr"], p)
             if group["maximize"]:
                 grad = -grad
             if weight_decay != 0:
-                grad = grad.add(p, alpha=number(weight_decay))
+                grad = add_scaled(grad.clone(), kept(p), weight_decay)
             if momentum != 0:
                 state = self.state[p]
                 buffer = state.get("momentum_buffer")
@@ -137,4 +140,4 @@ class SGD(SteppingOptimizer):
                 else:
                     buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
                 grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-            p.add_(grad, alpha=-number(group["lr"]))
+            add_scaled(p, kept(grad), -lr)

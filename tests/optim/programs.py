@@ -4,7 +4,8 @@ import math
 import warnings
 
 SHAPES = ((3,), (2, 3), (), (4, 2))
-STEPS = 6
+MATRICES = ((3, 2), (2, 5))
+STEPS = 20
 
 OPTIMIZERS = {
     "sgd": ("SGD", {"lr": 0.1}),
@@ -35,6 +36,33 @@ OPTIMIZERS = {
     "asgd": ("ASGD", {"lr": 0.05, "t0": 2, "weight_decay": 0.1}),
     "adafactor": ("Adafactor", {"lr": 0.05, "weight_decay": 0.1}),
     "adafactor_maximize": ("Adafactor", {"lr": 0.05, "d": 2.0, "maximize": True}),
+    "sgd_each": ("SGD", {"lr": 0.1, "momentum": 0.5, "foreach": False}),
+    "adam_listed": ("Adam", {"lr": 0.01, "betas": (0.7, 0.8), "foreach": True}),
+    "adamw_fused": ("AdamW", {"lr": 0.02, "betas": (0.8, 0.9), "eps": 1e-2, "fused": True}),
+    "adam_decoupled": (
+        "Adam", {"lr": 0.01, "weight_decay": 0.1, "decoupled_weight_decay": True}
+    ),
+    "nadam_rest": ("NAdam", {"betas": (0.8, 0.9), "eps": 1e-3, "momentum_decay": 0.02}),
+    "radam_rest": ("RAdam", {"lr": 0.05, "eps": 1e-2, "maximize": True, "foreach": False}),
+    "adamax_rest": ("Adamax", {"betas": (0.7, 0.9), "eps": 1e-2, "maximize": True}),
+    "adagrad_rest": ("Adagrad", {"lr": 0.1, "eps": 1e-2, "foreach": True}),
+    "adadelta_rest": ("Adadelta", {"rho": 0.7, "eps": 1e-3, "maximize": True}),
+    "rmsprop_rest": ("RMSprop", {"lr": 0.02, "alpha": 0.8, "eps": 1e-2, "foreach": False}),
+    "rprop_rest": (
+        "Rprop", {"etas": (0.4, 1.3), "step_sizes": (1e-3, 0.3), "maximize": True}
+    ),
+    "asgd_rest": ("ASGD", {"lr": 0.05, "lambd": 0.01, "alpha": 0.6, "maximize": True}),
+    "adafactor_rest": (
+        "Adafactor", {"beta2_decay": -0.6, "eps": (1e-8, 1e-2), "foreach": False}
+    ),
+    "muon": ("Muon", {"lr": 0.05}),
+    "muon_rest": (
+        "Muon",
+        {
+            "weight_decay": 0.2, "momentum": 0.8, "nesterov": False, "ns_steps": 3,
+            "ns_coefficients": (3.0, -4.0, 2.0), "eps": 1e-5, "adjust_lr_fn": "match_rms_adamw",
+        },
+    ),
 }
 DTYPES = ("float32", "float64")
 
@@ -73,9 +101,13 @@ def plain(torch, value):
     return value
 
 
+def shapes_for(kind):
+    return MATRICES if kind == "Muon" else SHAPES
+
+
 def trajectory(torch, kind, options, dtype):
     """Parameters after every step, one without gradient in the first; state and options."""
-    params = parameters(torch, dtype)
+    params = parameters(torch, dtype, shapes_for(kind))
     optimizer = getattr(torch.optim, kind)(params, **options)
     steps = []
     for step in range(STEPS):
@@ -92,6 +124,66 @@ def trajectory(torch, kind, options, dtype):
         "groups": plain(torch, state["param_groups"]),
         "repr": repr(optimizer),
     }
+
+
+DIFFERENTIABLE = {
+    "SGD": {"momentum": 0.9, "weight_decay": 0.05},
+    "Adam": {"weight_decay": 0.1, "amsgrad": True, "eps": 0.3},
+    "AdamW": {"maximize": True, "eps": 0.3},
+    "NAdam": {"weight_decay": 0.1, "eps": 0.3},
+    "RAdam": {"weight_decay": 0.1},
+    "Adamax": {"weight_decay": 0.1, "eps": 0.3},
+    "Adagrad": {"lr_decay": 0.1, "eps": 0.3},
+    "Adadelta": {"weight_decay": 0.1, "eps": 0.3},
+    "RMSprop": {"centered": True, "momentum": 0.8, "eps": 0.3},
+    "Rprop": {},
+    "ASGD": {"weight_decay": 0.1},
+}
+
+
+def differentiated(torch, kind):
+    """Gradients of a step's result with respect to the parameter and its gradient."""
+    start = tensor_of(torch, (3,), 0.5, "float64").requires_grad_()
+    grad = tensor_of(torch, (3,), 1.0, "float64").requires_grad_()
+    param = start.clone()
+    optimizer = getattr(torch.optim, kind)(
+        [param], lr=0.1, differentiable=True, **DIFFERENTIABLE[kind]
+    )
+    param.grad = grad.clone()
+    optimizer.step()
+    found = torch.autograd.grad(param.square().sum(), (start, grad), allow_unused=True)
+    return [None if f is None else f.tolist() for f in found]
+
+
+# Options that may be tensors whose gradients are wanted.
+LEARNED = {
+    "SGD": {"lr": (0.1,), "weight_decay": (0.05,)},
+    "SGD nesterov": {"lr": (0.1,), "momentum": 0.9, "nesterov": True},
+    "Adam": {"lr": (0.1,), "betas": ((0.8,), (0.9,)), "weight_decay": (0.1,)},
+    "AdamW": {"lr": (0.1,), "weight_decay": (0.1,)},
+    "RAdam": {"lr": (0.1,)},
+}
+
+
+def learned(torch, name):
+    """Gradients of two steps' result with respect to the options that are tensors."""
+    leaves = []
+
+    def leaf(option):
+        if isinstance(option, tuple) and isinstance(option[0], tuple):
+            return tuple(leaf(part) for part in option)
+        if not isinstance(option, tuple):
+            return option
+        leaves.append(torch.tensor(option[0], dtype=torch.float64, requires_grad=True))
+        return leaves[-1]
+
+    options = {key: leaf(value) for key, value in LEARNED[name].items()}
+    param = tensor_of(torch, (3,), 0.5, "float64")
+    optimizer = getattr(torch.optim, name.split()[0])([param], differentiable=True, **options)
+    for k in range(2):
+        param.grad = tensor_of(torch, (3,), 1.0 + k, "float64")
+        optimizer.step()
+    return [g.item() for g in torch.autograd.grad(param.square().sum(), leaves)]
 
 
 def lbfgs(torch, dtype, **options):
@@ -161,12 +253,12 @@ SCHEDULES = {
     "cyclic2": _schedule("CyclicLR", [0.01, 0.02], 0.2, 3, mode="triangular2"),
     "cyclic_exp": _schedule("CyclicLR", 0.01, 0.2, 3, mode="exp_range", gamma=0.95),
     "cyclic_scale": _schedule("CyclicLR", 0.01, 0.2, 3, scale_fn=lambda x: 1 / x),
-    "one_cycle": _schedule("OneCycleLR", 0.3, total_steps=14),
+    "one_cycle": _schedule("OneCycleLR", 0.3, total_steps=20),
     "one_cycle_three": _schedule(
         "OneCycleLR",
         [0.3, 0.4],
-        epochs=2,
-        steps_per_epoch=7,
+        epochs=4,
+        steps_per_epoch=5,
         three_phase=True,
         anneal_strategy="linear",
         pct_start=0.2,
@@ -187,11 +279,11 @@ def two_groups(torch, kind="SGD", **options):
 
 
 def schedule(torch, name, kind="SGD"):
-    """Learning rates and momenta over 14 steps, with the state in the middle and at the end."""
+    """Learning rates and momenta over all steps, with the state in the middle and at the end."""
     optimizer = two_groups(torch, kind)
     scheduler = SCHEDULES[name](torch, optimizer)
     rows, states = [], []
-    for step in range(14):
+    for step in range(STEPS):
         rows.append(
             [
                 [g["lr"], *(g["betas"] if "betas" in g else (g["momentum"],))]
@@ -199,10 +291,10 @@ def schedule(torch, name, kind="SGD"):
             ]
         )
         rows.append(list(scheduler.get_last_lr()))
-        if step in (4, 13):
+        if step in (4, STEPS - 1):
             states.append(plain(torch, scheduler.state_dict()))
         optimizer.step()
-        if step < 13:
+        if step < STEPS - 1:
             scheduler.step()
     extra = {k: v for k, v in optimizer.param_groups[1].items() if k != "params"}
     return {"rows": rows, "states": states, "group": plain(torch, extra)}
@@ -376,6 +468,8 @@ def everything(torch):
             for name, case in LBFGS.items()
             for dtype in DTYPES
         },
+        "differentiated": {kind: differentiated(torch, kind) for kind in DIFFERENTIABLE},
+        "learned": {name: learned(torch, name) for name in LEARNED},
         "schedules": {name: schedule(torch, name) for name in SCHEDULES},
         "beta_schedules": {
             name: schedule(torch, name, "AdamW") for name in ("cyclic", "one_cycle", "step")

@@ -60,7 +60,7 @@ def test_continues_from_a_state_of_pytorch(name):
     recorded = RECORDED["trajectories"][f"{name}-float32"]
     params = [
         torch.tensor(values).reshape(shape).requires_grad_()
-        for values, shape in zip(recorded["params"][2], programs.SHAPES)
+        for values, shape in zip(recorded["params"][2], programs.shapes_for(kind))
     ]
     optimizer = getattr(torch.optim, kind)(params, **options)
     state = {
@@ -83,6 +83,23 @@ def test_lbfgs(name, dtype):
     # Each iteration multiplies a difference in rounding; float64 has room for it.
     tolerance = 1e-3 if dtype == "float32" else 1e-8
     assert_near(got, RECORDED["lbfgs"][f"{name}-{dtype}"], tolerance, name)
+
+
+def _differentiable_tolerance(name):
+    """PyTorch's corrections of Adam's bias are float32 where steps are differentiable."""
+    return 1e-5 if "Adam" in name and name not in ("RAdam", "Adamax") else 1e-11
+
+
+@pytest.mark.parametrize("kind", programs.DIFFERENTIABLE)
+def test_differentiable_steps(kind):
+    got = as_json(programs.differentiated(torch, kind))
+    assert_near(got, RECORDED["differentiated"][kind], _differentiable_tolerance(kind), kind)
+
+
+@pytest.mark.parametrize("name", programs.LEARNED)
+def test_gradients_of_options(name):
+    got = as_json(programs.learned(torch, name))
+    assert_near(got, RECORDED["learned"][name], _differentiable_tolerance(name), name)
 
 
 @pytest.mark.parametrize("name", programs.FAILURES)

@@ -7,7 +7,7 @@ import inspect
 
 from autograd.programs import Show
 
-FILES = ["amp", "checkpointing", "families", "foreach", "futures", "trees", "vectors"]
+FILES = ["amp", "checkpointing", "curves", "families", "foreach", "futures", "trees", "vectors"]
 
 
 def programs(module) -> dict:
