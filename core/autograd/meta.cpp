@@ -1,8 +1,6 @@
 // What autograd knows of a tensor: questions, changes, hooks.
 #include "autograd/shared.h"
 
-#include <mutex>
-
 namespace rl {
 namespace {
 
@@ -15,7 +13,7 @@ Stripe& stripe_of(const void* p) {
   return stripes[(reinterpret_cast<uintptr_t>(p) >> 6) % kStripes];
 }
 
-constinit std::mutex accumulators;  // guards the weak pointers from leaves to their AccumulateGrad
+constinit TinyLock accumulators;  // guards the weak pointers from leaves to their AccumulateGrad
 
 // A gradient may have a gradient, and so on: what dies while another dies waits in a list.
 constinit thread_local std::vector<Autograd*>* dying
@@ -86,7 +84,7 @@ Tensor base_of(const Tensor& t) { return is_view(t) ? t->autograd->base : Tensor
 
 void forget_accumulator(const Tensor& leaf, Node* node) {
   if (!leaf || !leaf->autograd) return;
-  std::lock_guard<std::mutex> hold(accumulators);
+  const Holding hold(accumulators);
   if (leaf->autograd->accumulator == node) leaf->autograd->accumulator = nullptr;
 }
 
@@ -94,7 +92,7 @@ Edge gradient_edge(const Tensor& t) {
   if (!requires_grad(t)) return {};
   if (Ref<Node> node = grad_fn(t)) return {node, t->autograd->output};
   Autograd& a = *t->autograd;
-  std::lock_guard<std::mutex> hold(accumulators);
+  const Holding hold(accumulators);
   if (a.accumulator && a.accumulator->keep_if_alive()) {
     return {Ref<Node>::take(a.accumulator), 0};
   }

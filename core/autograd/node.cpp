@@ -14,7 +14,7 @@ NodeOwnerHooks node_owner_hooks;
 namespace {
 #define RL_THREAD constinit thread_local __attribute__((tls_model("initial-exec")))
 RL_THREAD uint64_t next_sequence = 0;
-RL_THREAD std::vector<Node*>* dying = nullptr;
+RL_THREAD Small<Node*, 8>* dying = nullptr;
 #undef RL_THREAD
 
 // A leaf's first gradient is taken as it is when nobody else holds it and its layout is the leaf's.
@@ -65,7 +65,7 @@ void Node::destroy(Node* n) {
     dying->push_back(n);
     return;
   }
-  std::vector<Node*> waiting;
+  Small<Node*, 8> waiting;
   dying = &waiting;
   delete n;
   while (!waiting.empty()) {

@@ -34,7 +34,7 @@ size_t class_size(int c) {
   return (size + kAlign - 1) / kAlign * kAlign;
 }
 
-std::atomic<int64_t> allocated{0}, peak{0}, reserved{0}, allocations{0}, releases{0};
+std::atomic<int64_t> reserved{0};
 constinit std::mutex bins_lock;
 Block* bins[kSizeClasses];
 
@@ -47,7 +47,86 @@ struct ThreadLists {
 constinit thread_local ThreadLists lists __attribute__((tls_model("initial-exec"))){};
 pthread_key_t at_exit_key;
 
+// Note [Statistics]
+// A locked instruction costs as much as the rest of an allocation, so a thread counts for itself
+// and settles with the sums once it is kUnsettled bytes apart, or ends. What is in use is the
+// settled sum and what the tallies hold; `most` is the highest a tally stood since it settled.
+constexpr int64_t kUnsettled = 1 << 16;
+struct Tally {
+  std::atomic<int64_t> bytes{0}, most{0}, allocations{0}, releases{0};  // one thread writes
+  bool owned = false;                                                   // by a living thread
+  Tally* next = nullptr;
+};
+std::atomic<int64_t> settled{0}, peak{0};
+constinit std::mutex tallies_lock;
+Tally* tallies = nullptr;
+constinit thread_local Tally* own_tally __attribute__((tls_model("initial-exec"))) = nullptr;
+
+void raise_peak(int64_t now) {
+  int64_t seen = peak.load(std::memory_order_relaxed);
+  while (now > seen && !peak.compare_exchange_weak(seen, now, std::memory_order_relaxed)) {}
+}
+
+[[gnu::noinline]] void settle(Tally& t) {
+  const int64_t bytes = t.bytes.load(std::memory_order_relaxed);
+  const int64_t before = settled.fetch_add(bytes, std::memory_order_relaxed);
+  raise_peak(before + t.most.load(std::memory_order_relaxed));
+  t.bytes.store(0, std::memory_order_relaxed);
+  t.most.store(0, std::memory_order_relaxed);
+}
+
+void register_thread();
+
+[[gnu::noinline]] Tally& first_tally() {
+  register_thread();
+  std::lock_guard<std::mutex> hold(tallies_lock);
+  Tally* t = tallies;
+  while (t && t->owned) t = t->next;
+  if (!t) {
+    t = new Tally;
+    t->next = tallies;
+    tallies = t;
+  }
+  t->owned = true;
+  own_tally = t;
+  return *t;
+}
+
+inline Tally& tally() { return own_tally ? *own_tally : first_tally(); }
+
+// Plain additions: nobody else writes.
+inline int64_t add_to(std::atomic<int64_t>& count, int64_t by) {
+  const int64_t now = count.load(std::memory_order_relaxed) + by;
+  count.store(now, std::memory_order_relaxed);
+  return now;
+}
+
+inline void count_allocation(int64_t n) {
+  Tally& t = tally();
+  add_to(t.allocations, 1);
+  const int64_t now = add_to(t.bytes, n);
+  if (now > t.most.load(std::memory_order_relaxed)) {
+    t.most.store(now, std::memory_order_relaxed);
+    if (now > kUnsettled) settle(t);
+  }
+}
+
+inline void count_release(int64_t n) {
+  Tally& t = tally();
+  add_to(t.releases, 1);
+  if (add_to(t.bytes, -n) < -kUnsettled) settle(t);
+}
+
+void give_tally_back() {
+  if (!own_tally) return;
+  std::lock_guard<std::mutex> hold(tallies_lock);
+  settle(*own_tally);
+  own_tally->owned = false;  // its counts of calls stay in the sums
+  own_tally = nullptr;
+}
+
 void flush_lists(void*) {
+  give_tally_back();
   std::lock_guard<std::mutex> hold(bins_lock);
   for (int c = 0; c < kSmallClasses; ++c) {
     while (Block* b = lists.first[c]) {
@@ -62,7 +141,20 @@ void flush_lists(void*) {
 
 [[gnu::constructor]] void prepare() {
   pthread_key_create(&at_exit_key, flush_lists);
-  pthread_atfork([] { bins_lock.lock(); }, [] { bins_lock.unlock(); }, [] { bins_lock.unlock(); });
+  const auto unlock = [] {
+    tallies_lock.unlock();
+    bins_lock.unlock();
+  };
+  pthread_atfork([] {
+    bins_lock.lock();
+    tallies_lock.lock();
+  }, unlock, unlock);
+}
+
+void register_thread() {
+  if (lists.registered) return;
+  lists.registered = true;
+  pthread_setspecific(at_exit_key, &lists);
 }
 
 void* from_system(size_t size) {
@@ -96,10 +188,7 @@ void* from_system(size_t size) {
 
 // Small classes are carved in batches, so that a fresh list costs one trip to the system.
 [[gnu::noinline]] void* refill(int c) {
-  if (!lists.registered) {
-    lists.registered = true;
-    pthread_setspecific(at_exit_key, &lists);
-  }
+  register_thread();
   return allocate_from_bins(c);
 }
 
@@ -130,9 +219,11 @@ inline void give(void* p, int c) {
   if (++lists.count[c] >= kKeep) spill(c);
 }
 
-void raise_peak(int64_t now) {
-  int64_t seen = peak.load(std::memory_order_relaxed);
-  while (now > seen && !peak.compare_exchange_weak(seen, now, std::memory_order_relaxed)) {}
+// Bytes in use now; the caller holds tallies_lock.
+int64_t in_use() {
+  int64_t sum = settled.load(std::memory_order_relaxed);
+  for (Tally* t = tallies; t; t = t->next) sum += t->bytes.load(std::memory_order_relaxed);
+  return sum;
 }
 
 }  // namespace
@@ -150,15 +241,12 @@ void* allocate_block(size_t n) {
     fail(ErrorKind::Runtime, "[enforce fail at alloc_cpu.cpp:127] data. DefaultCPUAllocator: not "
          "enough memory: you tried to allocate ", n, " bytes.");
   }
-  const int64_t now = allocated.fetch_add(int64_t(n), std::memory_order_relaxed) + int64_t(n);
-  if (now > peak.load(std::memory_order_relaxed)) raise_peak(now);
-  allocations.store(allocations.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  count_allocation(int64_t(n));
   return p;
 }
 
 void release_block(void* p, size_t n) {
-  allocated.fetch_sub(int64_t(n), std::memory_order_relaxed);
-  releases.store(releases.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  count_release(int64_t(n));
   const int c = class_of(n);
   if (c < kSmallClasses) {
     give(p, c);
@@ -179,10 +267,25 @@ void* allocate_object(size_t n) {
 void release_object(void* p, size_t n) { give(p, class_of(n)); }
 
 MemoryStats memory_stats() {
-  return {allocated.load(), peak.load(), reserved.load(), allocations.load(), releases.load()};
+  std::lock_guard<std::mutex> hold(tallies_lock);
+  MemoryStats s{in_use(), peak.load(), reserved.load(), 0, 0};
+  for (Tally* t = tallies; t; t = t->next) {
+    const int64_t bytes = t->bytes.load(std::memory_order_relaxed);
+    const int64_t most = s.allocated - bytes + t->most.load(std::memory_order_relaxed);
+    if (most > s.peak) s.peak = most;
+    s.allocations += t->allocations.load(std::memory_order_relaxed);
+    s.releases += t->releases.load(std::memory_order_relaxed);
+  }
+  return s;
 }
 
-void reset_peak_memory() { peak.store(allocated.load()); }
+void reset_peak_memory() {
+  std::lock_guard<std::mutex> hold(tallies_lock);
+  for (Tally* t = tallies; t; t = t->next) {
+    t->most.store(t->bytes.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+  peak.store(in_use());
+}
 
 void empty_cache() {
   std::lock_guard<std::mutex> hold(bins_lock);
