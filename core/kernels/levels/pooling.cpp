@@ -1,7 +1,7 @@
 // Sliding pooling of one plane: a row of outputs at a time, one tap of the window after another.
 #include "kernels/levels/pooling_level.h"
 
-#include "kernels/vec.h"
+#include "kernels/levels/registers.h"
 
 namespace rl::kernels::RL_LEVEL_NAMESPACE {
 namespace windows {
@@ -107,7 +107,67 @@ void max_stretch(T* output, int64_t* indices, const Pooling& p, const T* input, 
   }
 }
 
+// Lanes<T>::count neighbours of a row from each other: those at even places, or at odd ones.
+template <class V, class Index, int... L>
+RL_INLINE V every_other(V a, V b, int odd, std::integer_sequence<int, L...>) {
+  return __builtin_shuffle(a, b, Index{(2 * L)...} + odd);
+}
+
+// Windows two wide that follow each other: a vector of outputs at a time.
+template <class T> void max_of_pairs(T* output, int64_t* indices, const Pooling& p, const T* input,
+                                     int64_t z, int64_t y) {
+  using V = tiles::Vec<T>;
+  using Index = typename tiles::Lanes<T>::Index;
+  constexpr int w = tiles::Lanes<T>::count;
+  constexpr auto lanes = std::make_integer_sequence<int, w>();
+  const auto twice = [&]<int... L>(std::integer_sequence<int, L...>) {
+    return Index{(2 * L)...};
+  }(lanes);
+  using I = typename Place<T>::type;
+  for (int64_t x = 0; x < p.out[2]; x += w) {
+    const int count = int(least(w, p.out[2] - x));
+    const tiles::Mask<T> low = tiles::first<T>(2 * count), high = tiles::first<T>(2 * count - w);
+    V best = tiles::splat(Lowest<T>::value);
+    Index place = I((first_inside(p, 0, z) * p.in[1] + first_inside(p, 1, y)) * p.in[2] + 2 * x) +
+                  twice;
+    for (int64_t kz = 0; kz < p.kernel[0]; ++kz) {
+      const int64_t iz = z * p.stride[0] - p.padding[0] + kz * p.dilation[0];
+      if (iz < 0 || iz >= p.in[0]) continue;
+      for (int64_t ky = 0; ky < p.kernel[1]; ++ky) {
+        const int64_t iy = y * p.stride[1] - p.padding[1] + ky * p.dilation[1];
+        if (iy < 0 || iy >= p.in[1]) continue;
+        const int64_t at = (iz * p.in[1] + iy) * p.in[2] + 2 * x;
+        const V a = tiles::load(input + at, low), b = tiles::load(input + at + w, high);
+        for (int odd = 0; odd < 2; ++odd) {
+          const V v = every_other<V, Index>(a, b, odd, lanes);
+          const Index take = (v > best) | (v != v);
+          best = take ? v : best;
+          place = take ? I(at + odd) + twice : place;
+        }
+      }
+    }
+    const int64_t to = (z * p.out[1] + y) * p.out[2] + x;
+    tiles::store(output + to, best, tiles::first<T>(count));
+    if (!indices) continue;
+    for (int i = 0; i < count; ++i) indices[to + i] = place[i];
+  }
+}
+
+template <class T> bool in_pairs(const Pooling& p) {
+  if constexpr (std::is_same_v<T, int64_t>) return false;
+  return p.kernel[2] == 2 && p.stride[2] == 2 && p.padding[2] == 0 && p.dilation[2] == 1 &&
+         2 * p.out[2] <= p.in[2] && p.in_size() < INT32_MAX;
+}
+
 template <class T> void max(T* output, int64_t* indices, const Pooling& p, const T* input) {
+  if (in_pairs<T>(p)) {
+    if constexpr (!std::is_same_v<T, int64_t>) {
+      for (int64_t z = 0; z < p.out[0]; ++z) {
+        for (int64_t y = 0; y < p.out[1]; ++y) max_of_pairs(output, indices, p, input, z, y);
+      }
+    }
+    return;
+  }
   const bool narrow = p.in_size() < INT32_MAX;
   for_stretches(p, [&](int64_t z, int64_t y, int64_t x, int64_t count) {
     if (narrow) {
