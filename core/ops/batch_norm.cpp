@@ -370,7 +370,9 @@ const auto instance_norm =
     Dims sizes(input.sizes());
     sizes[0] = 1;
     sizes[1] = b * c;
-    const Tensor rm = repeated(running_mean), rv = repeated(running_var);
+    // Of one sample, what is repeated is a view; the statistics that come in are not written.
+    const auto own = [&](const Tensor& t) { return t && b == 1 ? clone(t) : repeated(t); };
+    const Tensor rm = own(running_mean), rv = own(running_var);
     const Tensor made = batch_norm(reshape(contiguous(input), Ints(sizes)), repeated(weight),
                                    repeated(bias), rm, rv, use_input_stats, momentum, eps, cudnn);
     if (use_input_stats) {  // the running statistics move by the mean of the samples'

@@ -4,6 +4,8 @@ A row is (expression of the layer, expressions of its inputs). ``g(*shape)`` mak
 values, ``i(high, *shape)`` integers below ``high``.
 """
 
+import more_layers
+
 IMAGE = "g(2, 4, 6, 6)"
 SEQ = "g(2, 4, 9)"
 VOLUME = "g(1, 4, 4, 5, 4)"
@@ -132,12 +134,15 @@ OTHERS = [
 def rows():
     """Yield (layer expression, [input expressions])."""
     for text, source in (
-        (ACTIVATIONS, ROW), (IMAGES, IMAGE), (SEQUENCES, SEQ), (VOLUMES, VOLUME)
+        (ACTIVATIONS, ROW), (IMAGES, IMAGE), (SEQUENCES, SEQ), (VOLUMES, VOLUME),
+        (more_layers.OF_ROWS, ROW), (more_layers.OF_IMAGES, IMAGE),
+        (more_layers.OF_SEQUENCES, SEQ), (more_layers.OF_VOLUMES, VOLUME),
     ):  # fmt: skip
         for layer in _split(text):
             paired = layer.split("(")[0] in PAIRED
             yield layer, [source, f"{source}.cos()"] if paired else [source]
     yield from OTHERS
+    yield from more_layers.OTHERS
 
 
 def _split(text):

@@ -67,6 +67,10 @@ def _tensors(torch, value):
     return []
 
 
+def _is_lazy(module):
+    return hasattr(module, "has_uninitialized_params") and module.has_uninitialized_params()
+
+
 def initial(torch, layer):
     """Repr, state keys and initial values of a layer built after ``manual_seed(7)``."""
     names = namespace(torch)
@@ -74,6 +78,9 @@ def initial(torch, layer):
     module = eval("nn." + layer, names)
     state = {}
     for key, value in module.state_dict().items():
+        if _is_lazy(module):
+            state[key] = type(value).__name__
+            continue
         flat = value.reshape(-1)
         state[key] = [list(value.shape), str(value.dtype), plain(torch, flat[:3])["values"],
                       float(flat.double().sum()) if flat.numel() else 0.0]  # fmt: skip
@@ -88,10 +95,12 @@ def behaviour(torch, layer, inputs, dtype=None):
     names = namespace(torch)
     torch.manual_seed(7)
     module = eval("nn." + layer, names)
+    args = [eval(expression, names) for expression in inputs]
+    if _is_lazy(module):
+        module(*args)
     with torch.no_grad():
         for param in module.parameters():
             param.copy_(names["g"](*param.shape) * 0.3 + 0.1)
-    args = [eval(expression, names) for expression in inputs]
     module.to(dtype)
     dtype = dtype or next((p.dtype for p in module.parameters()), torch.float32)
     leaves = []

@@ -16,6 +16,7 @@ IDS = [layer for layer, _ in ROWS]
 CANCELLING = (
     "LayerNorm(4,elementwise_affine=False)",
     "GroupNorm(2,4)",
+    "GroupNorm(2,4,bias=False)",
     "GroupNorm(4,4,affine=False)",
 )
 

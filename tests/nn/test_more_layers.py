@@ -30,6 +30,13 @@ def test_a_mask_and_causal_attention_together():
                 torch.testing.assert_close(a, b)
 
 
+def test_cosine_of_short_vectors():
+    """Below ``eps`` the norm is a constant, which PyTorch's gradient does not take it for."""
+    x = torch.tensor([[0.1, 0.2, 0.05]], dtype=torch.float64, requires_grad=True)
+    y = torch.tensor([[2.0, -1.0, 3.0]], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(nn.CosineSimilarity(eps=0.5), (x, y))
+
+
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_gradients_of_convolutions(rank):
     from rushlight.nn import grad
@@ -66,6 +73,8 @@ def test_cross_map_normalization():
     found = nn.CrossMapLRN2d(3, alpha=1.0)(x).flatten()
     wanted = torch.tensor([0.4792, 0.5445, 0.4967, 0.4577, 0.4221, 0.5975])
     torch.testing.assert_close(found, wanted, rtol=0, atol=6e-5)
+    wide = torch.linspace(-2, 2, 12, dtype=torch.float64).view(1, 6, 1, 2).requires_grad_()
+    assert torch.autograd.gradcheck(nn.CrossMapLRN2d(3, 0.2, 0.5, 2.0), wide)
     assert "3, alpha=0.0001, beta=0.75, k=1" in repr(nn.CrossMapLRN2d(3))
     with pytest.raises(ValueError, match="4D"):
         nn.CrossMapLRN2d(3)(torch.ones(3, 4))

@@ -206,6 +206,7 @@ def lbfgs(torch, dtype, **options):
 
 
 LBFGS = {
+    "stops": {"lr": 0.05, "max_eval": 3, "tolerance_grad": 5.0, "tolerance_change": 1e-2},
     "plain": {"lr": 0.01, "max_iter": 4, "history_size": 3},
     "wolfe": {"line_search_fn": "strong_wolfe", "max_iter": 6},
 }
@@ -230,7 +231,7 @@ def _sequential(torch, o):
 
 def _chained(torch, o):
     s = torch.optim.lr_scheduler
-    return s.ChainedScheduler([s.LinearLR(o, 0.2, 0.9, 4), s.ExponentialLR(o, 0.8)])
+    return s.ChainedScheduler([s.LinearLR(o, 0.2, 0.9, 4), s.ExponentialLR(o, 0.8)], optimizer=o)
 
 
 def _schedule(name, *args, **kwargs):
@@ -253,6 +254,16 @@ SCHEDULES = {
     "cyclic2": _schedule("CyclicLR", [0.01, 0.02], 0.2, 3, mode="triangular2"),
     "cyclic_exp": _schedule("CyclicLR", 0.01, 0.2, 3, mode="exp_range", gamma=0.95),
     "cyclic_scale": _schedule("CyclicLR", 0.01, 0.2, 3, scale_fn=lambda x: 1 / x),
+    "cyclic_momenta": _schedule(
+        "CyclicLR", 0.01, 0.2, 3, scale_fn=lambda x: 0.9**x, scale_mode="iterations",
+        base_momentum=0.7, max_momentum=0.95,
+    ),
+    "cyclic_lr_only": _schedule("CyclicLR", 0.01, 0.2, 3, cycle_momentum=False),
+    "one_cycle_momenta": _schedule(
+        "OneCycleLR", 0.3, total_steps=20, base_momentum=0.6, max_momentum=0.9, div_factor=10.0,
+        final_div_factor=50.0,
+    ),
+    "one_cycle_lr_only": _schedule("OneCycleLR", 0.3, total_steps=20, cycle_momentum=False),
     "one_cycle": _schedule("OneCycleLR", 0.3, total_steps=20),
     "one_cycle_three": _schedule(
         "OneCycleLR",
@@ -331,6 +342,7 @@ def closed_forms(torch):
 METRICS = (1.0, 0.9, 0.95, 0.94, 0.93, 0.9001, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6, math.nan)
 PLATEAUS = {
     "min": {"patience": 1},
+    "eps": {"patience": 0, "factor": 0.5, "eps": 0.02},
     "max": {"mode": "max", "patience": 0, "cooldown": 2, "factor": 0.5},
     "abs": {"threshold_mode": "abs", "threshold": 0.2, "patience": 2, "min_lr": [0.02, 0.004]},
 }
@@ -344,6 +356,36 @@ def plateau(torch, **options):
         scheduler.step(metric)
         rows.append([list(scheduler.get_last_lr()), scheduler.num_bad_epochs])
     return {"rows": rows, "state": plain(torch, scheduler.state_dict())}
+
+
+def averaged(torch, **options):
+    """State of an averaged model, and its output, while a normalising model takes six steps."""
+    swa = torch.optim.swa_utils
+    torch.manual_seed(3)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2)).double()
+    options = {
+        key: getattr(swa, value)(0.8) if isinstance(value, str) else value
+        for key, value in options.items()
+    }
+    average = swa.AveragedModel(model, **options)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = tensor_of(torch, (5, 3), 0.7, "float64")
+    for _ in range(6):
+        optimizer.zero_grad()
+        (model(x) - x[:, :2]).square().mean().backward()
+        optimizer.step()
+        average.update_parameters(model)
+    swa.update_bn([x[:2], x[2:]], average)
+    return plain(torch, [average.eval()(x), dict(average.state_dict())])
+
+
+AVERAGED = {
+    "mean": {},
+    "buffers": {"use_buffers": True},
+    "ema": {"avg_fn": "get_ema_avg_fn"},
+    "multi_ema": {"multi_avg_fn": "get_ema_multi_avg_fn", "use_buffers": True},
+    "swa": {"avg_fn": lambda mean, new, n: mean + (new - mean) / (n + 2)},
+}
 
 
 def _sgd(torch, **options):
@@ -476,5 +518,6 @@ def everything(torch):
         },
         "closed_forms": closed_forms(torch),
         "plateaus": {name: plateau(torch, **case) for name, case in PLATEAUS.items()},
+        "averaged": {name: averaged(torch, **case) for name, case in AVERAGED.items()},
         "failures": {name: failure(torch, name) for name in FAILURES},
     }

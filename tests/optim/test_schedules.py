@@ -9,7 +9,7 @@ pytest.importorskip("rushlight._C", reason="the core is not built")
 import rushlight as torch
 
 from . import programs
-from .test_optimizers import RECORDED, as_json
+from .test_optimizers import RECORDED, as_json, assert_near
 
 
 @pytest.mark.parametrize("name", programs.SCHEDULES)
@@ -84,6 +84,12 @@ def test_tensor_lr_keeps_its_identity():
     scheduler.step()
     assert optimizer.param_groups[0]["lr"] is lr
     assert lr.item() == 0.25
+
+
+@pytest.mark.parametrize("name", programs.AVERAGED)
+def test_averaged_models(name):
+    got = as_json(programs.averaged(torch, **programs.AVERAGED[name]))
+    assert_near(got, RECORDED["averaged"][name], 1e-11, name)
 
 
 def test_averaged_model_follows():
