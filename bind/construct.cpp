@@ -7,6 +7,7 @@
 #include "bind/op.h"
 #include "bind/origin.h"
 #include "bind/storage.h"
+#include "bind/told.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
 
@@ -207,7 +208,8 @@ PyObject* tensor_(PyObject* module, PyObject* args, PyObject* kwargs) {
            "torch.tensor(sourceTensor).");
     }
     NoGrad quiet;
-    Tensor t = on_device(tensor_from(data, o.dtype), o);
+    Told whole(data_op);
+    Tensor t = whole.done(on_device(tensor_from(data, o.dtype), o));
     if (grad) set_requires_grad(t, true);
     return wrap(std::move(t));
   });
@@ -235,11 +237,13 @@ PyObject* as_tensor(PyObject* module, PyObject* args, PyObject* kwargs) {
       return wrap(ops::to_copy(t, o.dtype, o.device, std::nullopt));
     }
     if (is_array(data)) {
+      Told whole(data_op);
       Tensor t = tensor_over_ndarray(data);
       if (o.dtype && *o.dtype != t.dtype()) t = ops::to_dtype(t, *o.dtype);
-      return wrap(on_device(t, o));
+      return wrap(whole.done(on_device(t, o)));
     }
-    return wrap(on_device(tensor_from(data, o.dtype), o));
+    Told whole(data_op);
+    return wrap(whole.done(on_device(tensor_from(data, o.dtype), o)));
   });
 }
 

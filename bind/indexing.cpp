@@ -57,13 +57,21 @@ Tensor slice(const Tensor& t, int64_t dim, PyObject* s) {
   return ops::slice(t, dim, int64_t(start), int64_t(stop), int64_t(step));
 }
 
+// Whether a slice takes all of a dimension, so that nothing has to be done.
+bool takes_all(const Tensor& t, int64_t dim, PyObject* s) {
+  Py_ssize_t start, stop, step;
+  need(PySlice_Unpack(s, &start, &stop, &step) == 0);
+  return start == 0 && step == 1 && stop >= t.sizes()[dim];
+}
+
 void apply(Indexed& x, PyObject* item, int64_t& dim) {
   if (is_integer(item)) {
     x.view = select_int(x.view, dim, to_index(item));
     return;
   }
   if (PySlice_Check(item)) {
-    x.view = slice(x.view, dim++, item);
+    if (!takes_all(x.view, dim, item)) x.view = slice(x.view, dim, item);
+    ++dim;
     return;
   }
   if (item == Py_None) {
@@ -209,6 +217,7 @@ PyObject* tensor_get_item(PyObject* self, PyObject* key) {
       PyObject* r = overridden(self, key, nullptr, "__getitem__");
       if (r || PyErr_Occurred()) return r;
     }
+    if (PySlice_Check(key) && tensor_of(self).dim()) return wrap(slice(tensor_of(self), 0, key));
     const Indexed x = read_index(tensor_of(self), key);
     if (x.advanced) return wrap(take(x));
     if (x.view.same(tensor_of(self))) return wrap(ops::alias_op(x.view));

@@ -9,6 +9,7 @@
 #include "bind/origin.h"
 #include "bind/reader.h"
 #include "bind/storage.h"
+#include "bind/told.h"
 #include "bind/transform.h"
 #include "ops/ops.h"
 
@@ -77,9 +78,14 @@ PyObject* is_contiguous(PyObject* o, PyObject* args, PyObject* kwargs) {
 // ---- Numbers
 
 Scalar number_of(const Tensor& t) {
+  Told whole(item_op, &t);
   check(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
   check(!t.is_meta(), "Tensor.item() cannot be called on meta tensors");
-  return item_of(t);
+  Told inner(scalar_op, &t);
+  const Scalar number = item_of(t);
+  inner.done();
+  whole.done();
+  return number;
 }
 
 PyObject* item(PyObject* o, PyObject*) {
@@ -484,10 +490,13 @@ int tensor_bool(PyObject* o) {
   }
   return guarded([&]() -> int {
     const Tensor& t = self_of(o);
+    Told whole(truth_op, &t);
     check(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
     check(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
     refuse_choice(t);
-    return number_of(t).to_bool();
+    const bool truth = number_of(t).to_bool();
+    whole.done();
+    return truth;
   });
 }
 

@@ -153,12 +153,13 @@ PyObject* event_tuple(const Event& e, Recorder::Scale ns, Names& names, PyObject
     PyObject* found = PyDict_GetItem(modules, key.get());
     if (found) module = found;
   }
-  return Py_BuildValue("(iNOIILLLKLLLLLOOIHH)", int(e.kind), names.of(e), module, e.thread, e.modes,
-                       (long long)e.parent, (long long)ns(e.begin), (long long)ns(e.end),
+  return Py_BuildValue("(iNOIILLLKLLLLLOOIHHO)", int(e.kind), names.of(e), module, e.thread,
+                       e.modes, (long long)e.parent, (long long)ns(e.begin), (long long)ns(e.end),
                        (unsigned long long)e.origin, (long long)e.sequence,
                        (long long)e.allocated, (long long)e.released, (long long)e.floats,
                        (long long)e.moved, e.failed ? Py_True : Py_False,
-                       e.open ? Py_True : Py_False, e.first_value, e.inputs, e.results);
+                       e.open ? Py_True : Py_False, e.first_value, e.inputs, e.results,
+                       e.in_place ? Py_True : Py_False);
 }
 
 // A list of `count` items, item(i) each a new reference.
@@ -238,9 +239,8 @@ PyMethodDef methods[] = {
     {"leave", leave, METH_NOARGS, "Ends the innermost named range."},
     {"events", events, METH_NOARGS,
      "A list of (kind, name, module, thread, modes, parent, begin, end, origin, sequence, "
-     "allocated, released, flops, bytes moved, failed, open, first value, inputs, results); kind "
-     "is "
-     "0 op, 1 graph node, 2 module, 3 range; times in ns."},
+     "allocated, released, flops, bytes moved, failed, open, first value, inputs, results, in "
+     "place); kind is 0 op, 1 graph node, 2 module, 3 range; times in ns."},
     {"tensors", tensors, METH_NOARGS,
      "A list of (dtype, size, stride, tensor, storage, made by, offset, bytes, version, flags): "
      "an event's inputs, then its results, begin at its first value."},

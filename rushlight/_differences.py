@@ -5,8 +5,10 @@ from __future__ import annotations
 import numbers
 
 import rushlight as torch
+from rushlight._ranges import record_function
 
 
+@record_function("aten::gradient")
 def gradient(input, *, spacing=None, dim=None, edge_order=1):
     """The derivative along each dimension in ``dim`` (all), by second-order central differences.
 

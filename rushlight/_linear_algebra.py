@@ -5,8 +5,10 @@ from __future__ import annotations
 import rushlight as torch
 
 from . import _C
+from ._ranges import record_function
 
 
+@record_function("aten::chain_matmul")
 def chain_matmul(*matrices, out=None):
     """The product of matrices in the order that takes the fewest multiplications."""
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):

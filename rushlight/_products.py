@@ -6,10 +6,12 @@ import functools
 import math
 
 import rushlight as torch
+from rushlight._ranges import record_function
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
+@record_function("aten::einsum")
 def einsum(*args):
     """Sums of products named by subscripts: ``einsum("ij,jk->ik", a, b)`` is ``a @ b``.
 
@@ -232,6 +234,7 @@ def _count(x, dims):
     return math.prod(x.size(d) for d in dims)
 
 
+@record_function("aten::tensordot")
 def tensordot(a, b, dims=2, out=None):
     """Sums of products over pairs of dimensions: the last ``dims`` of ``a`` with the first of
     ``b``, or those that two lists name."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 from . import _C
+from ._ranges import record_function
 
 
+@record_function("aten::broadcast_tensors")
 def broadcast_tensors(*tensors):
     """The tensors expanded to their common shape, as views. Raises RuntimeError where none is."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
@@ -22,6 +24,7 @@ def _check_elements(tensors) -> None:
             )
 
 
+@record_function("aten::block_diag")
 def block_diag(*tensors):
     """A matrix with the tensors, of two dimensions at most, as blocks along its diagonal.
 
@@ -51,6 +54,7 @@ def atleast_3d(*tensors):
     return _widened(_C._functions_table["atleast_3d"], tensors)
 
 
+@record_function("aten::meshgrid")
 def meshgrid(*tensors, indexing=None):
     """Coordinates of the grid that 1-d (or 0-d) tensors span, one tensor each.
 
@@ -98,6 +102,7 @@ def meshgrid(*tensors, indexing=None):
     return tuple(grids)
 
 
+@record_function("aten::cartesian_prod")
 def cartesian_prod(*tensors):
     """All combinations of one element of each 1-d tensor, as rows in order."""
     _check_elements(tensors)
@@ -110,6 +115,7 @@ def cartesian_prod(*tensors):
     return stack([g.flatten() for g in meshgrid(*tensors, indexing="ij")], 1)
 
 
+@record_function("aten::combinations")
 def combinations(input, r=2, with_replacement=False):
     """The combinations of ``r`` elements of a 1-d tensor, as rows in order."""
     if not isinstance(input, _C.TensorBase):

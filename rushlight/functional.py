@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 from . import _C
+from ._ranges import record_function
 
 __all__ = [
     "broadcast_shapes", "is_nonzero", "is_tensor", "nonzero", "numel", "split", "stft", "typename",
@@ -212,6 +213,7 @@ _CDIST_MODES = {
 }
 
 
+@record_function("aten::cdist")
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-norm distances of all rows of ``x1`` (..., P, M) to all of ``x2`` (..., R, M).
 
@@ -223,6 +225,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     return _C._ops_table["cdist"](x1, x2, p, _CDIST_MODES[compute_mode])
 
 
+@record_function("aten::stft")
 def stft(
     input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect",
     normalized=False, onesided=None, return_complex=None, align_to_window=None,

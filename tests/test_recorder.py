@@ -12,7 +12,7 @@ from rushlight import _C, nn
 OP, NODE, MODULE, RANGE = range(4)
 FIELDS = (
     "kind name module thread modes parent begin end origin sequence allocated released flops moved "
-    "failed open first inputs results"
+    "failed open first inputs results in_place"
 ).split()
 
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "base/counted_blocks.h"
 #include "base/error.h"
 
 namespace rl {
@@ -101,21 +102,6 @@ inline int64_t add_to(std::atomic<int64_t>& count, int64_t by) {
   return now;
 }
 
-inline void count_allocation(int64_t n) {
-  Tally& t = tally();
-  add_to(t.allocations, 1);
-  const int64_t now = add_to(t.bytes, n);
-  if (now > t.most.load(std::memory_order_relaxed)) {
-    t.most.store(now, std::memory_order_relaxed);
-    if (now > kUnsettled) settle(t);
-  }
-}
-
-inline void count_release(int64_t n) {
-  Tally& t = tally();
-  add_to(t.releases, 1);
-  if (add_to(t.bytes, -n) < -kUnsettled) settle(t);
-}
 
 void give_tally_back() {
   if (!own_tally) return;
@@ -230,7 +216,21 @@ int64_t in_use() {
 
 size_t size_of_block(size_t n) { return class_size(class_of(n)); }
 
-void* allocate_block(size_t n) {
+void* allocate_block(size_t n) { return allocate_block(n, n); }
+void release_block(void* p, size_t n) { release_block(p, n, n); }
+
+void count_bytes(int64_t more) {
+  Tally& t = tally();
+  const int64_t now = add_to(t.bytes, more);
+  if (now > t.most.load(std::memory_order_relaxed)) {
+    t.most.store(now, std::memory_order_relaxed);
+    if (now > kUnsettled) settle(t);
+  } else if (now < -kUnsettled) {
+    settle(t);
+  }
+}
+
+void* allocate_block(size_t n, size_t counted) {
   if (n > (size_t(1) << 46)) {
     fail(ErrorKind::Runtime, "[enforce fail at alloc_cpu.cpp:127] data. DefaultCPUAllocator: not "
          "enough memory: you tried to allocate ", n, " bytes.");
@@ -241,12 +241,14 @@ void* allocate_block(size_t n) {
     fail(ErrorKind::Runtime, "[enforce fail at alloc_cpu.cpp:127] data. DefaultCPUAllocator: not "
          "enough memory: you tried to allocate ", n, " bytes.");
   }
-  count_allocation(int64_t(n));
+  add_to(tally().allocations, 1);
+  count_bytes(int64_t(counted));
   return p;
 }
 
-void release_block(void* p, size_t n) {
-  count_release(int64_t(n));
+void release_block(void* p, size_t n, size_t counted) {
+  add_to(tally().releases, 1);
+  count_bytes(-int64_t(counted));
   const int c = class_of(n);
   if (c < kSmallClasses) {
     give(p, c);

@@ -121,10 +121,10 @@ const Op<Tensor(Tensor, Tensor)> mul = define<Tensor(Tensor, Tensor)>(
   .number("other")
   .pointwise(kernels::mul)
   .grad("self", "grad, other", [](const Tensor& grad, const Tensor& other) {
-    return grad * conj(other);
+    return grad * rl::conj(other);
   })
   .grad("other", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad * conj(self);
+    return grad * rl::conj(self);
   });
 
 const Op<Tensor(Tensor, Tensor)> div = define<Tensor(Tensor, Tensor)>(
@@ -141,11 +141,11 @@ const Op<Tensor(Tensor, Tensor)> div = define<Tensor(Tensor, Tensor)>(
   .number("other")
   .pointwise(kernels::div_, Promote::Float)
   .grad("self", "grad, other", [](const Tensor& grad, const Tensor& other) {
-    return grad / conj(other);
+    return grad / rl::conj(other);
   })
   .grad("other", "grad, self, other", [](const Tensor& grad, const Tensor& self,
                                          const Tensor& other) {
-    return -grad * conj(self / other / other);
+    return -grad * rl::conj(self / other / other);
   });
 
 namespace {
@@ -178,12 +178,12 @@ const Op<Tensor(Tensor, Tensor, std::optional<std::string_view>)> div_mode =
   })
   .grad("self", "grad, other, rounding_mode",
         [](const Tensor& grad, const Tensor& other, const std::optional<std::string_view>& mode) {
-    return mode ? flat(grad) : grad / conj(other);
+    return mode ? flat(grad) : grad / rl::conj(other);
   })
   .grad("other", "grad, self, other, rounding_mode",
         [](const Tensor& grad, const Tensor& self, const Tensor& other,
            const std::optional<std::string_view>& mode) {
-    return mode ? flat(grad) : -grad * conj(self / other / other);
+    return mode ? flat(grad) : -grad * rl::conj(self / other / other);
   });
 
 const auto floor_divide = define<Tensor(Tensor, Tensor)>(

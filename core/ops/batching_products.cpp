@@ -47,7 +47,7 @@ bool vdot_rule(const LevelCall& c, Value* results) {
   const Tensor &a = c.tensor(0), &b = c.tensor(1);
   if (a.dim() != 1 || b.dim() != 1 || a.size(0) != b.size(0)) return false;
   const int64_t last = -1;
-  results[0] = Value(ops::sum_dim(conj(c.expanded(a)) * c.expanded(b), Ints(&last, 1), false));
+  results[0] = Value(ops::sum_dim(rl::conj(c.expanded(a)) * c.expanded(b), Ints(&last, 1), false));
   return true;
 }
 

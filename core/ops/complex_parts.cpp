@@ -96,10 +96,10 @@ const auto polar = define<Tensor(Tensor, Tensor)>("polar(Tensor abs, Tensor angl
     else join_polar<double>(result, abs, angle);
   })
   .grad("abs", "grad, result", [](const Tensor& grad, const Tensor& result) {
-    return Tensor(real(conj(grad) * sgn(result)));
+    return Tensor(real(rl::conj(grad) * sgn(result)));
   })
   .grad("angle", "grad, result", [](const Tensor& grad, const Tensor& result) {
-    return Tensor(real(conj(grad) * (result * Scalar(std::complex<double>(0, 1)))));
+    return Tensor(real(rl::conj(grad) * (result * Scalar(std::complex<double>(0, 1)))));
   });
 
 }  // namespace rl::ops

@@ -61,7 +61,7 @@ Tensor eig_gradient(const Tensor& gl, const Tensor& gv, const Tensor& L, const T
     check_phase("linalg_eig_backward", inner, V, gv);
     const Tensor along = real(main_diagonal(inner));
     const Tensor across = inner - matmul(vh, V) * unsqueeze(to_dtype(along, V.dtype()), -2);
-    middle = without_diagonal(across) / conj(gaps(L));
+    middle = without_diagonal(across) / rl::conj(gaps(L));
   }
   if (gl) {
     const Tensor on = diag_embed(gl, 0, -2, -1);

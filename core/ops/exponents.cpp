@@ -140,10 +140,10 @@ const auto ldexp = define<Tensor(Tensor, Tensor)>("ldexp(Tensor self, Tensor oth
   .grad("self", "grad, other", [](const Tensor& grad, const Tensor& other) {
     // As in PyTorch the power is one of integers for whole exponents: 0 for negative ones.
     if (is_integral(other.dtype())) return grad * pow_of_number(Scalar(int64_t(2)), other);
-    return grad * conj(pow_of_number(Scalar(2.0), other));
+    return grad * rl::conj(pow_of_number(Scalar(2.0), other));
   })
   .grad("other", "grad, result", [](const Tensor& grad, const Tensor& result) {
-    return grad * conj(result) * Scalar(M_LN2);
+    return grad * rl::conj(result) * Scalar(M_LN2);
   });
 
 }  // namespace rl::ops

@@ -80,7 +80,7 @@ Tensor one_r2c(const Tensor& self, MaybeInt n, int64_t dim, MaybeText norm, bool
   check_points(points);
   if (n) input = resized(input, Ints{d}, Ints{points});
   const Tensor made = fft_r2c(input, Ints{d}, norm_of(norm, forward), onesided);
-  return forward ? made : Tensor(conj(made));
+  return forward ? made : Tensor(rl::conj(made));
 }
 
 Tensor one_c2r(const Tensor& self, MaybeInt n, int64_t dim, MaybeText norm, bool forward) {
@@ -90,7 +90,7 @@ Tensor one_c2r(const Tensor& self, MaybeInt n, int64_t dim, MaybeText norm, bool
   check_points(points);
   if (n) input = resized(input, Ints{d}, Ints{points / 2 + 1});
   const int64_t normalization = norm_of(norm, forward);
-  if (forward) input = conj(input);
+  if (forward) input = rl::conj(input);
   return fft_c2r(input, Ints{d}, normalization, points);
 }
 
@@ -170,7 +170,7 @@ Tensor many_hfft(const Tensor& self, MaybeInts s, MaybeInts dim, MaybeText norm)
   Tensor input = resized(promoted(self, true), e.dim, e.sizes);
   const int64_t normalization = norm_of(norm, true);
   if (e.dim.size() > 1) input = fft_c2c(input, all_but_last(e.dim), normalization, true);
-  return fft_c2r(conj(input), only_last(e.dim), normalization, last);
+  return fft_c2r(rl::conj(input), only_last(e.dim), normalization, last);
 }
 
 Tensor many_ihfft(const Tensor& self, MaybeInts s, MaybeInts dim, MaybeText norm) {
@@ -179,7 +179,7 @@ Tensor many_ihfft(const Tensor& self, MaybeInts s, MaybeInts dim, MaybeText norm
   const Tensor input = resized(promoted(self, false), e.dim, e.sizes);
   const int64_t normalization = norm_of(norm, false);
   const Tensor half = fft_r2c(input, only_last(e.dim), normalization, true);
-  if (e.dim.size() == 1) return conj(half);
+  if (e.dim.size() == 1) return rl::conj(half);
   return fft_c2c(conj_physical(half), all_but_last(e.dim), normalization, false);
 }
 

@@ -19,11 +19,11 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar)> addcmul =
   .grad("self", "grad", [](const Tensor& grad) { return grad; })
   .grad("tensor1", "grad, tensor2, value",
         [](const Tensor& grad, const Tensor& tensor2, const Scalar& value) {
-    return grad * conj(tensor2 * value);
+    return grad * rl::conj(tensor2 * value);
   })
   .grad("tensor2", "grad, tensor1, value",
         [](const Tensor& grad, const Tensor& tensor1, const Scalar& value) {
-    return grad * conj(tensor1 * value);
+    return grad * rl::conj(tensor1 * value);
   });
 
 const Op<Tensor(Tensor, Tensor, Tensor, Scalar)> addcdiv =
@@ -49,12 +49,12 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar)> addcdiv =
   .grad("self", "grad", [](const Tensor& grad) { return grad; })
   .grad("tensor1", "grad, tensor2, value",
         [](const Tensor& grad, const Tensor& tensor2, const Scalar& value) {
-    return grad * conj(reciprocal(tensor2) * value);
+    return grad * rl::conj(reciprocal(tensor2) * value);
   })
   .grad("tensor2", "grad, tensor1, tensor2, value",
         [](const Tensor& grad, const Tensor& tensor1, const Tensor& tensor2,
            const Scalar& value) {
-    return -grad * conj(tensor1 * value / (tensor2 * tensor2));
+    return -grad * rl::conj(tensor1 * value / (tensor2 * tensor2));
   });
 
 namespace {
@@ -105,14 +105,14 @@ const Op<Tensor(Tensor, Tensor, Tensor)> lerp = define<Tensor(Tensor, Tensor, Te
     return Choice{&kernels::lerp_tensor, Promote::None};
   })
   .grad("self", "grad, weight", [](const Tensor& grad, const Tensor& weight) {
-    return grad * conj(rsub(weight, Scalar(1), Scalar(1)));
+    return grad * rl::conj(rsub(weight, Scalar(1), Scalar(1)));
   })
   .grad("end", "grad, weight", [](const Tensor& grad, const Tensor& weight) {
-    return grad * conj(weight);
+    return grad * rl::conj(weight);
   })
   .grad("weight", "grad, self, end",
         [](const Tensor& grad, const Tensor& self, const Tensor& end) {
-    return grad * conj(end - self);
+    return grad * rl::conj(end - self);
   });
 
 namespace {
@@ -171,11 +171,11 @@ const auto logaddexp = tensors_only("logaddexp", kernels::logaddexp, R"(
   )")
   .grad("self", "grad, self, other",
         [](const Tensor& grad, const Tensor& self, const Tensor& other) {
-    return grad / conj(exp(other - self) + Scalar(1));
+    return grad / rl::conj(exp(other - self) + Scalar(1));
   })
   .grad("other", "grad, self, other",
         [](const Tensor& grad, const Tensor& self, const Tensor& other) {
-    return grad / conj(exp(self - other) + Scalar(1));
+    return grad / rl::conj(exp(self - other) + Scalar(1));
   });
 
 const auto logaddexp2 = tensors_only("logaddexp2", kernels::logaddexp2, R"(

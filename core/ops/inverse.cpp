@@ -147,7 +147,7 @@ const auto det_factored = define<Three(Tensor)>(
         [](const Tensor& grad, const Tensor& result, const Tensor& A, const Tensor& lu,
            const Tensor& pivots) -> Tensor {
     if (!grad) return Tensor();
-    const Tensor right = multiples_of_identity(grad * conj(result), rows(A));
+    const Tensor right = multiples_of_identity(grad * rl::conj(result), rows(A));
     if (grad_enabled() || A->is(kWrapped)) return linalg_solve(adjoint_of(A), right);
     // A determinant is smooth: a singular matrix has the gradient of a neighbour.
     const Tensor diagonal_u = main_diagonal(lu);
@@ -157,8 +157,8 @@ const auto det_factored = define<Three(Tensor)>(
       const Tensor near = column_copy(lu), values = empty(result.sizes(), lu.dtype());
       copy_data(main_diagonal(near), where(eq(diagonal_u, Scalar(0)), Scalar(tiny), diagonal_u));
       determinants(values, near, pivots);
-      return lu_solve_op(near, pivots, multiples_of_identity(grad * conj(values), rows(A)), true,
-                         true);
+      const Tensor scaled = multiples_of_identity(grad * rl::conj(values), rows(A));
+      return lu_solve_op(near, pivots, scaled, true, true);
     }
     return lu_solve_op(lu, pivots, right, true, true);
   });
@@ -222,8 +222,8 @@ const auto slogdet_factored = define<Four(Tensor)>(
     Tensor g;
     if (grad_log) g = A.is_complex() ? to_dtype(grad_log, A.dtype()) : grad_log;
     if (turns) {
-      const Tensor w = conj(grad_sign) * sign;
-      const Tensor turn = (conj(w) - w) * Scalar(0.5);  // -i Im(w)
+      const Tensor w = rl::conj(grad_sign) * sign;
+      const Tensor turn = (rl::conj(w) - w) * Scalar(0.5);  // -i Im(w)
       g = g ? Tensor(g + turn) : turn;
     }
     const Tensor right = multiples_of_identity(g, rows(A));

@@ -83,10 +83,10 @@ const Op<Tensor(Tensor, Tensor, int64_t)> linalg_cross = define<Tensor(Tensor, T
     copy_data(result, wide);
   })
   .grad("self", "grad, other, dim", [](const Tensor& grad, const Tensor& other, int64_t dim) {
-    return linalg_cross(conj(other), grad, dim);
+    return linalg_cross(rl::conj(other), grad, dim);
   })
   .grad("other", "grad, self, dim", [](const Tensor& grad, const Tensor& self, int64_t dim) {
-    return linalg_cross(grad, conj(self), dim);
+    return linalg_cross(grad, rl::conj(self), dim);
   });
 
 const auto cross = define<Tensor(Tensor, Tensor, std::optional<int64_t>)>(
@@ -122,7 +122,7 @@ const auto vecdot = define<Tensor(Tensor, Tensor, int64_t)>(
           "found x of type ", type_name_of(x.dtype()), " and y of type ", type_name_of(y.dtype()),
           " instead");
     if (x.dim() == 1 && y.dim() == 1) return vdot(x, y);
-    return sum_dim(conj(x) * y, Ints{dim}, false);
+    return sum_dim(rl::conj(x) * y, Ints{dim}, false);
   });
 
 // ---- Vandermonde's matrices

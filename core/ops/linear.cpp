@@ -132,15 +132,15 @@ const auto stacked_matmul = define<Tensor(Tensor, Tensor)>(
     flops = 2.0 * double(result.numel()) * double(self->sizes[self.dim() - 1]);
   })
   .grad("self", "grad, other", [](const Tensor& grad, const Tensor& other) {
-    return matmul(grad, conj(mT(other)));
+    return matmul(grad, rl::conj(mT(other)));
   })
   .grad("other", "grad, self, other.sizes",
         [](const Tensor& grad, const Tensor& self, Ints sizes) {
     if (sizes.size() == 2 && grad.numel() && self.numel()) {
-      return mm(conj(t(reshape(self, Dims{-1, self->sizes[self.dim() - 1]}))),
+      return mm(rl::conj(t(reshape(self, Dims{-1, self->sizes[self.dim() - 1]}))),
                 reshape(grad, Dims{-1, sizes[1]}));
     }
-    return matmul(conj(mT(self)), grad);
+    return matmul(rl::conj(mT(self)), grad);
   });
 
 // v (k) @ t (..., k, n). Where v needs a gradient, PyTorch folds t's transpose into one matrix.
@@ -395,7 +395,7 @@ const auto linear_backward = define<Three(Tensor, Tensor, Tensor, int64_t)>(
     Three made;
     if (needs[0]) {
       Tensor g;
-      if (dx) g = linear(dx, conj(weight));
+      if (dx) g = linear(dx, rl::conj(weight));
       if (dw) g = g ? Tensor(g + linear(self, dw)) : Tensor(linear(self, dw));
       if (db) g = g ? Tensor(g + db) : Tensor(expand(db, grad.sizes(), false));
       std::get<0>(made) = g;
@@ -419,8 +419,8 @@ Three linear_gradients(const Tensor& grad, const Tensor& input, const Tensor& we
     const Tensor rows = reshape(grad, Dims{grad.numel() / std::max<int64_t>(n, 1), n});
     const Tensor x = needs[1] ? reshape(input, Dims{rows->sizes[0], input->sizes[input.dim() - 1]})
                               : Tensor();
-    if (needs[0]) std::get<0>(made) = matmul(grad, conj(weight));
-    if (needs[1]) std::get<1>(made) = mm(t(rows), conj(x));
+    if (needs[0]) std::get<0>(made) = matmul(grad, rl::conj(weight));
+    if (needs[1]) std::get<1>(made) = mm(t(rows), rl::conj(x));
     if (needs[2]) std::get<2>(made) = sum_to_size(rows, bias.sizes());
     return made;
   }

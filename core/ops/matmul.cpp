@@ -106,12 +106,12 @@ Tensor scaled(const Tensor& t, const Scalar& by) { return by.equal(1) ? t : t * 
 
 // The gradients of the operands of a @ b, in the operand's own layout.
 Tensor left_gradient(const Tensor& grad, const Tensor& left, const Tensor& right) {
-  if (is_column_major(left)) return t(mm(conj(right), t(grad)));
-  return mm(grad, conj(t(right)));
+  if (is_column_major(left)) return t(mm(rl::conj(right), t(grad)));
+  return mm(grad, rl::conj(t(right)));
 }
 Tensor right_gradient(const Tensor& grad, const Tensor& left, const Tensor& right) {
-  if (is_column_major(right)) return t(mm(t(grad), conj(left)));
-  return mm(conj(t(left)), grad);
+  if (is_column_major(right)) return t(mm(t(grad), rl::conj(left)));
+  return mm(rl::conj(t(left)), grad);
 }
 
 // What `self` is to be copied from before a product is added: PyTorch's errors of expand.
@@ -236,10 +236,10 @@ const Op<Tensor(Tensor, Tensor)> bmm = define<Tensor(Tensor, Tensor)>(
     flops = 2.0 * double(result.numel()) * double(self->sizes[2]);
   })
   .grad("self", "grad, mat2", [](const Tensor& grad, const Tensor& mat2) {
-    return bmm(grad, conj(transpose(mat2, 1, 2)));
+    return bmm(grad, rl::conj(transpose(mat2, 1, 2)));
   })
   .grad("mat2", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return bmm(conj(transpose(self, 1, 2)), grad);
+    return bmm(rl::conj(transpose(self, 1, 2)), grad);
   });
 
 const Op<Tensor(Tensor, Tensor)> mv = define<Tensor(Tensor, Tensor)>(
@@ -272,10 +272,10 @@ const Op<Tensor(Tensor, Tensor)> mv = define<Tensor(Tensor, Tensor)>(
     flops = 2.0 * double(self.numel());
   })
   .grad("self", "grad, vec", [](const Tensor& grad, const Tensor& vec) {
-    return unsqueeze(grad, 1) * conj(unsqueeze(vec, 0));
+    return unsqueeze(grad, 1) * rl::conj(unsqueeze(vec, 0));
   })
   .grad("vec", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return mv(conj(t(self)), grad);
+    return mv(rl::conj(t(self)), grad);
   });
 
 const Op<Tensor(Tensor, Tensor)> dot = define<Tensor(Tensor, Tensor)>(
@@ -301,10 +301,10 @@ const Op<Tensor(Tensor, Tensor)> dot = define<Tensor(Tensor, Tensor)>(
     flops = 2.0 * double(self.numel());
   })
   .grad("self", "grad, tensor", [](const Tensor& grad, const Tensor& other) {
-    return grad * conj(other);
+    return grad * rl::conj(other);
   })
   .grad("tensor", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad * conj(self);
+    return grad * rl::conj(self);
   });
 
 const Op<Tensor(Tensor, Tensor)> vdot = define<Tensor(Tensor, Tensor)>(
@@ -326,14 +326,14 @@ const Op<Tensor(Tensor, Tensor)> vdot = define<Tensor(Tensor, Tensor)>(
   })
   .kernel([](Tensor& result, const Tensor& self, const Tensor& other) {
     NoGrad quiet;
-    const Tensor left = resolve_neg(resolve_conj(conj(detached(self))));
+    const Tensor left = resolve_neg(resolve_conj(rl::conj(detached(self))));
     dot_into(result, left, resolve_neg(resolve_conj(detached(other))));
   })
   .cost([](double& flops, double&, const Tensor&, const Tensor& self, const Tensor&) {
     flops = 2.0 * double(self.numel());
   })
   .grad("self", "grad, other", [](const Tensor& grad, const Tensor& other) {
-    return conj(grad) * other;
+    return rl::conj(grad) * other;
   })
   .grad("other", "grad, self", [](const Tensor& grad, const Tensor& self) { return grad * self; });
 
@@ -425,10 +425,10 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> addmv =
     return scaled(grad, beta);
   })
   .grad("mat", "grad, vec, alpha", [](const Tensor& grad, const Tensor& vec, const Scalar& alpha) {
-    return scaled(unsqueeze(grad, 1) * conj(unsqueeze(vec, 0)), alpha);
+    return scaled(unsqueeze(grad, 1) * rl::conj(unsqueeze(vec, 0)), alpha);
   })
   .grad("vec", "grad, mat, alpha", [](const Tensor& grad, const Tensor& mat, const Scalar& alpha) {
-    return scaled(mv(conj(t(mat)), grad), alpha);
+    return scaled(mv(rl::conj(t(mat)), grad), alpha);
   });
 
 const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> baddbmm =
@@ -475,11 +475,11 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> baddbmm =
   })
   .grad("batch1", "grad, batch2, alpha", [](const Tensor& grad, const Tensor& batch2,
                                             const Scalar& alpha) {
-    return scaled(bmm(grad, conj(transpose(batch2, 1, 2))), alpha);
+    return scaled(bmm(grad, rl::conj(transpose(batch2, 1, 2))), alpha);
   })
   .grad("batch2", "grad, batch1, alpha", [](const Tensor& grad, const Tensor& batch1,
                                             const Scalar& alpha) {
-    return scaled(bmm(conj(transpose(batch1, 1, 2)), grad), alpha);
+    return scaled(bmm(rl::conj(transpose(batch1, 1, 2)), grad), alpha);
   });
 
 const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> addbmm =
@@ -540,12 +540,12 @@ const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> addbmm =
   .grad("batch1", "grad, batch1.sizes, batch2, alpha",
         [](const Tensor& grad, Ints sizes, const Tensor& batch2, const Scalar& alpha) {
     const Tensor g = expand(unsqueeze(grad, 0), Dims{sizes[0], grad->sizes[0], grad->sizes[1]});
-    return scaled(bmm(g, conj(transpose(batch2, 1, 2))), alpha);
+    return scaled(bmm(g, rl::conj(transpose(batch2, 1, 2))), alpha);
   })
   .grad("batch2", "grad, batch1, alpha",
         [](const Tensor& grad, const Tensor& batch1, const Scalar& alpha) {
     const Tensor g = expand(unsqueeze(grad, 0), Dims{batch1->sizes[0], grad->sizes[0], grad->sizes[1]});
-    return scaled(bmm(conj(transpose(batch1, 1, 2)), g), alpha);
+    return scaled(bmm(rl::conj(transpose(batch1, 1, 2)), g), alpha);
   });
 
 const Op<Tensor(Tensor, Tensor)> outer = define<Tensor(Tensor, Tensor)>(
@@ -617,10 +617,10 @@ const auto addr = define<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)>(
     return scaled(grad, beta);
   })
   .grad("vec1", "grad, vec2, alpha", [](const Tensor& grad, const Tensor& v, const Scalar& alpha) {
-    return scaled(mv(grad, conj(v)), alpha);
+    return scaled(mv(grad, rl::conj(v)), alpha);
   })
   .grad("vec2", "grad, vec1, alpha", [](const Tensor& grad, const Tensor& v, const Scalar& alpha) {
-    return scaled(mv(t(grad), conj(v)), alpha);
+    return scaled(mv(t(grad), rl::conj(v)), alpha);
   });
 
 }  // namespace rl::ops

@@ -31,7 +31,7 @@ Tensor grad_of_exponent(const Tensor& grad, const Tensor& zero_base, const Tenso
       ? logical_and(eq(imag(exponent), Scalar(0)), ge(real(exponent), Scalar(0)))
       : ge(exponent, Scalar(0));
   const Tensor flat_there = zero_base ? logical_and(zero_base, positive) : positive;
-  return grad * zero_where(flat_there, conj(slope));
+  return grad * zero_where(flat_there, rl::conj(slope));
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ const Op<Tensor(Tensor, Tensor)> pow = define<Tensor(Tensor, Tensor)>(
   .grad("self", "grad, self, exponent",
         [](const Tensor& grad, const Tensor& self, const Tensor& exponent) {
     const Tensor slope = exponent * pow(self, exponent - Scalar(1));
-    return zero_where(eq(exponent, Scalar(0)), grad * conj(slope));
+    return zero_where(eq(exponent, Scalar(0)), grad * rl::conj(slope));
   })
   .grad("exponent", "grad, self, exponent, result",
         [](const Tensor& grad, const Tensor& self, const Tensor& exponent, const Tensor& result) {
@@ -74,12 +74,12 @@ const Op<Tensor(Tensor, Scalar)> pow_number = define<Tensor(Tensor, Scalar)>(
     if (exponent.equal(0)) return flat(grad);
     if (exponent.is_complex()) {
       const std::complex<double> e = exponent.to_complex();
-      return grad * conj(pow_number(self, Scalar(e - 1.0)) * exponent);
+      return grad * rl::conj(pow_number(self, Scalar(e - 1.0)) * exponent);
     }
     const Scalar less = exponent.is_int() ? Scalar(exponent.to_int() - 1)
                                           : Scalar(exponent.to_double() - 1);
     if (less.equal(0)) return grad * exponent;
-    return grad * conj((less.equal(1) ? self : pow_number(self, less)) * exponent);
+    return grad * rl::conj((less.equal(1) ? self : pow_number(self, less)) * exponent);
   });
 
 const Op<Tensor(Scalar, Tensor)> pow_of_number = define<Tensor(Scalar, Tensor)>(
@@ -99,7 +99,7 @@ const Op<Tensor(Scalar, Tensor)> pow_of_number = define<Tensor(Scalar, Tensor)>(
     const std::complex<double> base = self.to_complex();
     const Scalar slope = self.is_complex() ? Scalar(std::log(base))
                                            : Scalar(std::log(self.to_double()));
-    if (!self.equal(0)) return grad * conj(result * slope);
+    if (!self.equal(0)) return grad * rl::conj(result * slope);
     return grad_of_exponent(grad, Tensor(), exponent, result * slope);
   });
 

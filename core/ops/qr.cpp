@@ -191,12 +191,12 @@ Two reflection_gradients(Tensor k, const Tensor& input, const Tensor& tau) {
     const Tensor s = t / (t * matmul(adjoint_of(v), v) - Scalar(1));
     if (i > 0) {
       const Tensor before = reflection_vector(input, i - 1);
-      k = from_left(k, conj(scale_of(tau, i - 1)), before);
+      k = from_left(k, rl::conj(scale_of(tau, i - 1)), before);
     }
-    k = from_right(k, conj(s), v);
+    k = from_right(k, rl::conj(s), v);
     const Tensor kv = matmul(k, v);
     scales.push_back(squeeze_dim(squeeze_dim(-matmul(adjoint_of(v), kv), -1), -1));
-    const Tensor g = -(conj(t) * kv + t * matmul(adjoint_of(k), v));
+    const Tensor g = -(rl::conj(t) * kv + t * matmul(adjoint_of(k), v));
     const Tensor top = zeros(with_matrix(batch_sizes(input), i + 1, 1), input.dtype());
     vectors.push_back(cat(Tensors{top, narrow(g, -2, i + 1, m - i - 1)}, -2));
   }

@@ -10,7 +10,7 @@ namespace rl {
 struct Recorder::Open {
   std::thread::id thread;
   uint32_t number;
-  struct Running { int64_t event; const Arg* args; };
+  struct Running { int64_t event; const Arg* args; uint32_t version; };
   std::vector<Running> events;             // those that run, outermost first
   size_t left_out = 0;                     // how many more run that were not written down
 };
@@ -71,6 +71,24 @@ Recorder::Open& Recorder::here() {
   return *threads_.back();
 }
 
+namespace {
+
+uint32_t version_of(const Arg* args) {
+  if (!args || !args[0].is_tensor()) return 0;
+  const Tensor& t = args[0].as_tensor();
+  return t.is_inference() || !t->storage ? 0 : t.version().count.load();
+}
+
+// Whether an op's result is its first input, changed. Only what computes is sure to make another.
+bool changed_first(const Record& r, const Arg* args, uint32_t version, const Value* results) {
+  if (r.visible < 1 || r.params.empty() || !args[0].is_tensor() || !results[0].is_tensor())
+    return false;
+  if (!args[0].as_tensor().same(results[0].tensor())) return false;
+  return r.kind == Kind::Pointwise || r.kind == Kind::Kernel || version_of(args) != version;
+}
+
+}  // namespace
+
 // Null where the recording is full.
 Event* Recorder::push(EventKind kind, const void* what, uint64_t origin, const Arg* args) {
   Open& open = here();
@@ -87,7 +105,7 @@ Event* Recorder::push(EventKind kind, const void* what, uint64_t origin, const A
   e.origin = origin;
   e.what = what;
   e.first_value = uint32_t(values.size());
-  open.events.push_back({int64_t(events.size()) - 1, args});
+  open.events.push_back({int64_t(events.size()) - 1, args, 0});
   e.begin = ticks();
   return &e;
 }
@@ -177,6 +195,7 @@ void Recorder::leave(EventKind kind, bool failed) {
 void Recorder::op_begin(const Record& r, const Arg* args) {
   std::lock_guard hold(lock);
   Event* e = push(EventKind::Op, &r, current_origin, args);
+  if (e && !r.params.empty()) here().events.back().version = version_of(args);
   if (!e || !(parts_ & kRecordTensors)) return;
   for (size_t i = 0; i < r.params.size(); ++i)
     e->inputs = uint16_t(e->inputs + add_values(args[i]));
@@ -188,8 +207,10 @@ void Recorder::op_end(const Record& r, const Value* results, bool failed) {
   const Open& open = here();
   const Arg* args = open.events.empty() ? nullptr : open.events.back().args;
   const int64_t running = open.events.empty() ? -1 : open.events.back().event;
+  const uint32_t version = open.events.empty() ? 0 : open.events.back().version;
   Event* e = pop(EventKind::Op, failed);
   if (!e || failed) return;
+  e->in_place = changed_first(r, args, version, results);
   if (r.cost) add_cost(*e, r, args, results);
   if (!(parts_ & kRecordTensors)) return;
   // What ran inside wrote its tensors behind this op's inputs: they move to stand together.

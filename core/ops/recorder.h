@@ -38,6 +38,7 @@ struct Event {
   EventKind kind;
   bool failed = false;
   bool open = true;             // did not end while the recording ran
+  bool in_place = false;        // an op that changed its first input
   uint32_t thread;
   uint32_t modes;               // ModeBit, when it began
   int64_t parent;               // the event it ran inside of, -1 for none

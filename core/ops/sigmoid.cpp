@@ -20,11 +20,11 @@ const Op<Tensor(Tensor, Tensor)> sigmoid_backward = define<Tensor(Tensor, Tensor
   .forms(Hidden | Out)
   .pointwise(kernels::sigmoid_backward)
   .grad("grad_output", "grad, output", [](const Tensor& grad, const Tensor& output) {
-    return sigmoid_backward(grad, conj(output));
+    return sigmoid_backward(grad, rl::conj(output));
   })
   .grad("output", "grad, grad_output, output",
         [](const Tensor& grad, const Tensor& grad_output, const Tensor& output) {
-    return conj(grad) * grad_output * (conj(output) * Scalar(-2) + Scalar(1));
+    return rl::conj(grad) * grad_output * (rl::conj(output) * Scalar(-2) + Scalar(1));
   });
 
 const Op<Tensor(Tensor, Tensor)> tanh_backward = define<Tensor(Tensor, Tensor)>(
@@ -33,11 +33,11 @@ const Op<Tensor(Tensor, Tensor)> tanh_backward = define<Tensor(Tensor, Tensor)>(
   .forms(Hidden | Out)
   .pointwise(kernels::tanh_backward)
   .grad("grad_output", "grad, output", [](const Tensor& grad, const Tensor& output) {
-    return tanh_backward(grad, conj(output));
+    return tanh_backward(grad, rl::conj(output));
   })
   .grad("output", "grad, grad_output, output",
         [](const Tensor& grad, const Tensor& grad_output, const Tensor& output) {
-    return conj(grad) * grad_output * conj(output) * Scalar(-2);
+    return rl::conj(grad) * grad_output * rl::conj(output) * Scalar(-2);
   });
 
 }  // namespace rl::ops

@@ -403,10 +403,10 @@ const Op<Two(Tensor, Tensor, bool, bool, bool)> triangular_solve_op =
     Two made;
     Tensor to_a = copied;
     if (grad) {
-      const Tensor right = triangular_solve_op(grad, conj(A), upper, !transposed, unit).first;
+      const Tensor right = triangular_solve_op(grad, rl::conj(A), upper, !transposed, unit).first;
       if (needs[0]) made.first = right;
       if (needs[1]) {
-        Tensor g = transposed ? -matmul(conj(x), turned(right)) : -matmul(right, adjoint_of(x));
+        Tensor g = transposed ? -matmul(rl::conj(x), turned(right)) : -matmul(right, adjoint_of(x));
         g = one_triangle(g, upper, unit);
         to_a = copied ? Tensor(copied + g) : g;
       }

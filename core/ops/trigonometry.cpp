@@ -14,7 +14,7 @@ const Op<Tensor(Tensor)> sin = unary("sin", kernels::sin_, R"(
     tensor([0.0000, 0.8415])
   )")
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad * conj(cos(self));
+    return grad * rl::conj(cos(self));
   });
 
 const Op<Tensor(Tensor)> cos = unary("cos", kernels::cos_, R"(
@@ -24,7 +24,7 @@ const Op<Tensor(Tensor)> cos = unary("cos", kernels::cos_, R"(
     tensor([1.0000, 0.5403])
   )")
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad * conj(-sin(self));
+    return grad * rl::conj(-sin(self));
   });
 
 const auto tan = unary("tan", kernels::tan_, R"(
@@ -34,7 +34,7 @@ const auto tan = unary("tan", kernels::tan_, R"(
     tensor([0.0000, 1.5574])
   )")
   .grad("self", "grad, result", [](const Tensor& grad, const Tensor& result) {
-    return grad * conj(square(result) + Scalar(1));
+    return grad * rl::conj(square(result) + Scalar(1));
   });
 
 const Op<Tensor(Tensor)> sinh = unary("sinh", kernels::sinh_, R"(
@@ -44,7 +44,7 @@ const Op<Tensor(Tensor)> sinh = unary("sinh", kernels::sinh_, R"(
     tensor([0.0000, 1.1752])
   )")
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad * conj(cosh(self));
+    return grad * rl::conj(cosh(self));
   });
 
 const Op<Tensor(Tensor)> cosh = unary("cosh", kernels::cosh_, R"(
@@ -54,7 +54,7 @@ const Op<Tensor(Tensor)> cosh = unary("cosh", kernels::cosh_, R"(
     tensor([1.0000, 1.5431])
   )")
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad * conj(sinh(self));
+    return grad * rl::conj(sinh(self));
   });
 
 const Op<Tensor(Tensor)> tanh = unary("tanh", kernels::tanh_, R"(
@@ -75,7 +75,7 @@ const auto asin = unary("asin", kernels::asin_, R"(
   )")
   .alias("arcsin")
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad * conj(rsqrt(-self * self + Scalar(1)));
+    return grad * rl::conj(rsqrt(-self * self + Scalar(1)));
   });
 
 const auto acos = unary("acos", kernels::acos_, R"(
@@ -86,7 +86,7 @@ const auto acos = unary("acos", kernels::acos_, R"(
   )")
   .alias("arccos")
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad * conj(-rsqrt(-self * self + Scalar(1)));
+    return grad * rl::conj(-rsqrt(-self * self + Scalar(1)));
   });
 
 const auto atan = unary("atan", kernels::atan_, R"(
@@ -97,7 +97,7 @@ const auto atan = unary("atan", kernels::atan_, R"(
   )")
   .alias("arctan")
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad / conj(self * self + Scalar(1));
+    return grad / rl::conj(self * self + Scalar(1));
   });
 
 const auto asinh = unary("asinh", kernels::asinh_, R"(
@@ -108,7 +108,7 @@ const auto asinh = unary("asinh", kernels::asinh_, R"(
   )")
   .alias("arcsinh")
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad * conj(rsqrt(square(self) + Scalar(1)));
+    return grad * rl::conj(rsqrt(square(self) + Scalar(1)));
   });
 
 const auto acosh = unary("acosh", kernels::acosh_, R"(
@@ -121,7 +121,7 @@ const auto acosh = unary("acosh", kernels::acosh_, R"(
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
     if (!self.is_complex()) return grad * rsqrt(self * self - Scalar(1));
     const Tensor below = rsqrt(self - Scalar(1)), above = rsqrt(self + Scalar(1));
-    return grad * conj(below * above);
+    return grad * rl::conj(below * above);
   });
 
 const auto atanh = unary("atanh", kernels::atanh_, R"(
@@ -132,7 +132,7 @@ const auto atanh = unary("atanh", kernels::atanh_, R"(
   )")
   .alias("arctanh")
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad * conj(reciprocal(rsub(square(self), Scalar(1), Scalar(1))));
+    return grad * rl::conj(reciprocal(rsub(square(self), Scalar(1), Scalar(1))));
   });
 
 const auto atan2 = define<Tensor(Tensor, Tensor)>("atan2(Tensor self, Tensor other) -> Tensor")
@@ -162,7 +162,7 @@ const auto sinc = unary("sinc", kernels::sinc, R"(
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
     const Tensor angle = self * Scalar(M_PI), below = self * self * Scalar(M_PI);
     const Tensor slope = (angle * cos(angle) - sin(angle)) / below;
-    return grad * conj(zero_where(eq(below, Scalar(0)), slope));
+    return grad * rl::conj(zero_where(eq(below, Scalar(0)), slope));
   });
 
 namespace {

@@ -54,7 +54,7 @@ const Op<Tensor(Tensor)> sgn = unary("sgn", kernels::sgn, R"(
   .grad("self", "grad, self, result",
         [](const Tensor& grad, const Tensor& self, const Tensor& result) {
     if (!self.is_complex()) return flat(grad);
-    const Tensor along = real(grad * conj(result));
+    const Tensor along = real(grad * rl::conj(result));
     return zero_where(eq(self, Scalar(0)), (grad - result * along) / abs(self));
   });
 
@@ -114,7 +114,7 @@ const Op<Tensor(Tensor)> reciprocal = unary("reciprocal", kernels::reciprocal, R
     tensor([0.5000, 0.2500])
   )")
   .grad("self", "grad, result", [](const Tensor& grad, const Tensor& result) {
-    return -grad * conj(result * result);
+    return -grad * rl::conj(result * result);
   });
 
 const auto positive = define<Tensor(Tensor)>("positive(Tensor(a) self) -> Tensor(a)")
@@ -220,7 +220,7 @@ const Op<Tensor(Tensor)> exp = unary("exp", kernels::exp_, R"(
     tensor([1.0000, 2.7183])
   )")
   .grad("self", "grad, result", [](const Tensor& grad, const Tensor& result) {
-    return grad * conj(result);
+    return grad * rl::conj(result);
   });
 
 const Op<Tensor(Tensor)> exp2 = unary("exp2", kernels::exp2_, R"(
@@ -231,7 +231,7 @@ const Op<Tensor(Tensor)> exp2 = unary("exp2", kernels::exp2_, R"(
   )")
   .alias("special.exp2")
   .grad("self", "grad, result", [](const Tensor& grad, const Tensor& result) {
-    return grad * conj(result) * Scalar(M_LN2);
+    return grad * rl::conj(result) * Scalar(M_LN2);
   });
 
 const auto expm1 = unary("expm1", kernels::expm1_, R"(
@@ -242,7 +242,7 @@ const auto expm1 = unary("expm1", kernels::expm1_, R"(
   )")
   .alias("special.expm1")
   .grad("self", "grad, result", [](const Tensor& grad, const Tensor& result) {
-    return grad * (conj(result) + Scalar(1));
+    return grad * (rl::conj(result) + Scalar(1));
   });
 
 const Op<Tensor(Tensor)> log = unary("log", kernels::log_, R"(
@@ -252,7 +252,7 @@ const Op<Tensor(Tensor)> log = unary("log", kernels::log_, R"(
     tensor([0., 1.])
   )")
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad / conj(self);
+    return grad / rl::conj(self);
   });
 
 const auto log2 = unary("log2", kernels::log2_, R"(
@@ -262,7 +262,7 @@ const auto log2 = unary("log2", kernels::log2_, R"(
     tensor([0., 3.])
   )")
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad / (conj(self) * Scalar(M_LN2));
+    return grad / (rl::conj(self) * Scalar(M_LN2));
   });
 
 const auto log10 = unary("log10", kernels::log10_, R"(
@@ -272,7 +272,7 @@ const auto log10 = unary("log10", kernels::log10_, R"(
     tensor([0., 3.])
   )")
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad / (conj(self) * Scalar(M_LN10));
+    return grad / (rl::conj(self) * Scalar(M_LN10));
   });
 
 const Op<Tensor(Tensor)> log1p = unary("log1p", kernels::log1p_, R"(
@@ -284,7 +284,7 @@ const Op<Tensor(Tensor)> log1p = unary("log1p", kernels::log1p_, R"(
   .alias("special.log1p")
   .node("Log1PBackward0")
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
-    return grad / conj(self + Scalar(1));
+    return grad / rl::conj(self + Scalar(1));
   });
 
 const Op<Tensor(Tensor)> sqrt = unary("sqrt", kernels::sqrt_, R"(
@@ -294,7 +294,7 @@ const Op<Tensor(Tensor)> sqrt = unary("sqrt", kernels::sqrt_, R"(
     tensor([2., 3.])
   )")
   .grad("self", "grad, result", [](const Tensor& grad, const Tensor& result) {
-    return grad / (conj(result) * Scalar(2));
+    return grad / (rl::conj(result) * Scalar(2));
   });
 
 const Op<Tensor(Tensor)> rsqrt = unary("rsqrt", kernels::rsqrt, R"(
@@ -304,7 +304,7 @@ const Op<Tensor(Tensor)> rsqrt = unary("rsqrt", kernels::rsqrt, R"(
     tensor([0.5000, 0.2500])
   )")
   .grad("self", "grad, result", [](const Tensor& grad, const Tensor& result) {
-    return grad * Scalar(-0.5) * conj(result * result * result);
+    return grad * Scalar(-0.5) * rl::conj(result * result * result);
   });
 
 }  // namespace rl::ops

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "base/counted_blocks.h"
 #include "observe/events.h"
 
 namespace rl {
@@ -19,22 +20,26 @@ void forget(char* begin, char* end) {
   if (first + kWorthIt > last) return;
   madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
+void tell(Storage* s, int64_t bytes) {
+  if (__builtin_expect(observed(kObserveMemory), 0) && bytes) observe_memory(s, bytes);
+}
 }  // namespace
 
 Ref<Storage> Storage::make(size_t nbytes, Device device) {
   const size_t block = kHeader + (device.is_meta() ? 0 : nbytes);
-  void* p = allocate_block(block);
+  const size_t counted = device.is_meta() ? 0 : nbytes;
+  void* p = allocate_block(block, counted);
   Storage* s = new (p) Storage;
   s->data_ = device.is_meta() ? nullptr : static_cast<char*>(p) + kHeader;
   s->nbytes_ = nbytes;
   s->block_ = block;
   s->device_ = device;
-  if (__builtin_expect(observed(kObserveMemory), 0)) observe_memory(s, int64_t(nbytes));
+  tell(s, int64_t(counted));
   return Ref<Storage>::take(s);
 }
 
 Ref<Storage> Storage::wrap(void* data, size_t nbytes, Free free, void* context) {
-  void* p = allocate_block(kHeader);
+  void* p = allocate_block(kHeader, 0);
   Storage* s = new (p) Storage;
   s->data_ = static_cast<char*>(data);
   s->nbytes_ = nbytes;
@@ -46,18 +51,19 @@ Ref<Storage> Storage::wrap(void* data, size_t nbytes, Free free, void* context) 
 
 void Storage::drop_data() {
   if (free_) free_(context_);
-  if (separate_) release_block(data_, separate_);
+  if (separate_) release_block(data_, separate_, 0);
   free_ = nullptr;
   separate_ = 0;
   data_ = nullptr;
 }
 
 void Storage::destroy(Storage* s) {
-  if (__builtin_expect(observed(kObserveMemory), 0)) observe_memory(s, -int64_t(s->nbytes_));
+  const size_t counted = s->free_ || s->device_.is_meta() ? 0 : s->nbytes_;
+  tell(s, -int64_t(counted));
   s->drop_data();
   const size_t block = s->block_;
   s->~Storage();
-  release_block(s, block);
+  release_block(s, block, counted);
 }
 
 void Storage::resize(size_t nbytes) {
@@ -70,18 +76,23 @@ void Storage::resize(size_t nbytes) {
   if (nbytes <= room) {
     // The block stays: views may reach beyond the new size, and must not read what others own.
     if (nbytes < nbytes_) forget(data_ + nbytes, data_ + room);
-    nbytes_ = nbytes;
-    return;
+  } else {
+    char* fresh = static_cast<char*>(allocate_block(nbytes, 0));
+    if (nbytes_) std::memcpy(fresh, data_, nbytes_);
+    drop_data();
+    data_ = fresh;
+    separate_ = nbytes;
   }
-  char* fresh = static_cast<char*>(allocate_block(nbytes));
-  if (nbytes_) std::memcpy(fresh, data_, nbytes_);
-  drop_data();
-  data_ = fresh;
-  separate_ = nbytes;
+  const int64_t more = int64_t(nbytes) - int64_t(nbytes_);
   nbytes_ = nbytes;
+  count_bytes(more);
+  tell(this, more);
 }
 
 void Storage::replace(Ref<Storage> other) {
+  const int64_t own = free_ || device_.is_meta() ? 0 : int64_t(nbytes_);
+  count_bytes(-own);
+  tell(this, -own);
   drop_data();
   data_ = other->data_;
   nbytes_ = other->nbytes_;

@@ -5,7 +5,7 @@ What an allocation is for follows from when it was made and how long it lived:
 - gradients: made by a graph node's run, alive after the backward pass;
 - optimizer state: made inside an optimizer's step, alive after it;
 - saved for backward: made by an op that made a graph node, or inside of one, alive when a
-  backward pass begins;
+  backward pass begins; or whatever was made before a backward pass that let go of it;
 - parameters: the storages of the parameters and buffers of modules that ran;
 - other: what else is alive when the recording ends; temporaries: the rest.
 """
@@ -42,13 +42,19 @@ class _Block:
 
 
 def _blocks(recording) -> list[_Block]:
+    """What the recording saw begin; a storage that is resized ends and begins anew."""
     live, out = {}, []
     for time, event, count, storage, origin in recording.memory:
-        if count > 0:
-            live[storage] = block = _Block(count, time, None, event, origin, storage)
+        before = live.pop(storage, None)
+        size = count
+        if before is not None:
+            before.end = time
+            size += before.bytes
+        if size > 0:
+            live[storage] = block = _Block(size, time, None, event, origin, storage)
             out.append(block)
-        elif (block := live.pop(storage, None)) is not None:
-            block.end = time
+            if before is not None:
+                block.event, block.origin = before.event, before.origin
     return out
 
 
@@ -127,9 +133,19 @@ def classified(recording) -> list[_Block]:
                 block.category = "optimizer state"
         elif at >= 0 and made_node[at] and outlives(begins):
             block.category = "saved for backward"
+        elif _ends_in_pass(block, passes, ends):
+            block.category = "saved for backward"  # the program's own code does not run there
         elif block.end is None:
             block.category = "other"
     return blocks
+
+
+def _ends_in_pass(block: _Block, passes, ends) -> bool:
+    """Whether a backward pass that began after a block was made let go of it."""
+    if block.end is None:
+        return False
+    at = bisect_left(ends, block.end)
+    return at < len(passes) and block.begin < passes[at][0] <= block.end
 
 
 def _ancestor_flags(events, test) -> list[bool]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import gc
 from collections import namedtuple
 
@@ -14,7 +13,7 @@ from .names import MODULE, NODE, OP, RANGE, ModuleNames, node_name, op_name, rec
 Raw = namedtuple(
     "Raw",
     "kind name module thread modes parent begin end origin sequence allocated released flops moved "
-    "failed open first inputs results",
+    "failed open first inputs results changed",
 )
 Seen = namedtuple("Seen", "dtype size stride tensor storage made_by offset bytes version flags")
 
@@ -46,15 +45,8 @@ class Recording:
         return self.tensors[e.first + e.inputs : e.first + e.inputs + e.results]
 
     def in_place(self, e: Raw) -> bool:
-        """Whether an op changed its first input: by its tensors, else by the user's expression."""
-        if e.kind != OP:
-            return False
-        if e.inputs and e.results:
-            first, made = self.inputs(e)[0], self.results(e)[0]
-            return first.tensor == made.tensor and made.version > first.version
-        if e.inputs or (e.parent >= 0 and self.events[e.parent].kind != RANGE):
-            return False
-        return _written_in_place(self.place(e.origin), e.name.partition(".")[0])
+        """Whether an op changed its first input, and is not named for it."""
+        return e.kind == OP and e.changed
 
     def least_bytes(self, e: Raw) -> int:
         """What an op has to read and write at least: its record's figure, else its tensors'."""
@@ -70,27 +62,6 @@ class Recording:
             return read + (read * written // lists if written else 0)
         # A result counts once: a line that is written whole need not be read.
         return read + sum(t.bytes for t in self.results(e))
-
-
-_in_place_cache: dict = {}
-
-
-def _written_in_place(place, name: str) -> bool:
-    """Whether the expression at a place is ``x.name_(...)`` or an augmented assignment."""
-    if place is None:
-        return False
-    key = (*place, name)
-    if key not in _in_place_cache:
-        from rushlight.diagnosis.source import Source
-
-        source = Source.of(place[0])
-        node = source and source.node_at(place[2], place[3], place[4], place[5])
-        called = node.func if isinstance(node, ast.Call) else None
-        attr = getattr(called, "attr", None)
-        _in_place_cache[key] = attr == f"{name}_" or (
-            isinstance(node, ast.AugAssign) and name != "matmul"
-        )
-    return _in_place_cache[key]
 
 
 def shapes_of(recording: Recording, e: Raw) -> list:
@@ -241,6 +212,10 @@ class _Builder:
             return self.node(raw, outer)
         if raw.kind == MODULE:
             return self.add(raw, self.names(raw.module), outer)
+        if raw.name.startswith("aten::"):  # an op that Python composes of others
+            event = self.add(raw, raw.name, outer)
+            event.kind = OP
+            return event
         event = self.add(raw, raw.name, outer, _SCOPES[RANGE])
         if raw.name.startswith("ProfilerStep#"):
             event.name = "ProfilerStep*"

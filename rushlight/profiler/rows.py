@@ -153,6 +153,8 @@ class Reading:
             name = e.name.removeprefix(STEP)
         elif e.kind == RANGE and e.name.startswith(_LOADER):
             name = LOADER
+        elif e.kind == RANGE and e.name.startswith("aten::"):
+            name = e.name.removeprefix("aten::")
         else:
             return None
         self.root[i] = name
