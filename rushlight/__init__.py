@@ -82,8 +82,10 @@ globals().update(_C._functions_table)
 _VariableFunctions = _namespace("_VariableFunctions", _C._functions_table)
 _C._VariableFunctionsClass = _VariableFunctions  # PyTorch's pickles of functions name it
 for _place in ("_nn", "_linalg", "_special", "_fft"):
-    _namespace(_place, getattr(_C, f"{_place}_table"))
-del _place
+    _prefix = "" if _place == "_nn" else f"{_place[1:]}_"  # torch._C._linalg.linalg_norm
+    _table = getattr(_C, f"{_place}_table")
+    _namespace(_place, {f"{_prefix}{_name}": _op for _name, _op in _table.items()})
+del _place, _prefix, _table
 
 from . import overrides as _overrides
 
@@ -92,6 +94,7 @@ _C._disabled_torch_function_impl = _overrides._disabled_torch_function_impl
 from . import _tensor, functional, storage
 from ._number_info import finfo, iinfo
 from ._reductions import norm, unique, unique_consecutive
+from ._segments import histogramdd, norm_except_dim, segment_reduce
 from ._settings import (
     are_deterministic_algorithms_enabled,
     get_default_device,
@@ -165,7 +168,7 @@ _LAZY_MODULES = frozenset(
     "_C __config__ _custom_ops _dynamo _inductor _jit_internal _lowrank accelerator amp ao "
     "autograd backends bench compiler cpu cuda distributed distributions export fft func "
     "functional futures fx hub jit library linalg masked memory mps mtia multiprocessing nn onnx "
-    "optim overrides profiler quantization random return_types serialization signal sparse special "
+    "optim overrides profiler quasirandom quantization random return_types serialization signal sparse special "
     "storage testing torch_version types utils version xpu".split()
 )
 # Names that come from such a module.

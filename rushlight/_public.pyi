@@ -38,6 +38,7 @@ from . import optim as optim
 from . import overrides as overrides
 from . import profiler as profiler
 from . import quantization as quantization
+from . import quasirandom as quasirandom
 from . import random as random
 from . import return_types as return_types
 from . import serialization as serialization
@@ -125,6 +126,7 @@ from ._settings import get_num_interop_threads as get_num_interop_threads
 from .random import get_rng_state as get_rng_state
 from ._differences import gradient as gradient
 from .diagnosis.answers import graph as graph
+from ._segments import histogramdd as histogramdd
 from .sparse import hsmm as hsmm
 from .sparse import hspmm as hspmm
 from ._number_info import iinfo as iinfo
@@ -155,11 +157,13 @@ from ._shapes import meshgrid as meshgrid
 from .autograd.grad_mode import no_grad as no_grad
 from .functional import nonzero as nonzero
 from ._reductions import norm as norm
+from ._segments import norm_except_dim as norm_except_dim
 from .functional import numel as numel
 from ._ops import ops as ops
 from ._lowrank import pca_lowrank as pca_lowrank
 from .serialization import save as save
 from .random import seed as seed
+from ._segments import segment_reduce as segment_reduce
 from .amp.autocast_mode import set_autocast_cache_enabled as set_autocast_cache_enabled
 from .amp.autocast_mode import set_autocast_cpu_dtype as set_autocast_cpu_dtype
 from .amp.autocast_mode import set_autocast_cpu_enabled as set_autocast_cpu_enabled

@@ -171,6 +171,7 @@ def named_types() -> tuple:
     if not _named_types:
         _named_types = (
             torch.dtype, torch.layout, torch.memory_format, torch.Size, torch.device,
+            torch.Generator,
         )  # fmt: skip
     return _named_types
 
@@ -188,6 +189,10 @@ def _device(text: str):
     return torch.device(text)
 
 
+def _generator():
+    return torch.Generator()
+
+
 def _reduce_named(obj):
     # These types say they live in torch; where that is another package, or none, names would
     # not be found again.
@@ -197,6 +202,8 @@ def _reduce_named(obj):
         return _size, (tuple(obj),)
     if isinstance(obj, torch.device):
         return _device, (str(obj),)
+    if isinstance(obj, torch.Generator):
+        return _generator, (), obj.__reduce__()[2]
     return _named, (str(obj).rpartition(".")[2],)
 
 

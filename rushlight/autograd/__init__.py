@@ -14,6 +14,7 @@ from .grad_mode import (
     inference_mode,
     no_grad,
     set_grad_enabled,
+    set_multithreading_enabled,
 )
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
     "variable",
 ]
 

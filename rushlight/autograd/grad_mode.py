@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from .. import _C
 
-__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled",
+]  # fmt: skip
+
+
+_multithreading = True
 
 
 def _wrapped_generator(context, function):
@@ -127,6 +132,26 @@ class set_grad_enabled(_Decorator):
         return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
 
     __repr__ = __str__
+
+    def clone(self):
+        """A switch of the same setting."""
+        return type(self)(self.mode)
+
+
+class set_multithreading_enabled(_Decorator):
+    """Says whether backward may use threads for several devices; on the CPU it changes nothing."""
+
+    def __init__(self, mode: bool):
+        global _multithreading
+        self.prev = _multithreading
+        self.mode = _multithreading = mode
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        global _multithreading
+        _multithreading = self.prev
 
     def clone(self):
         """A switch of the same setting."""

@@ -24,7 +24,8 @@ InstanceNorm1d(4,eps=0.1,momentum=0.4,track_running_stats=True)
 InstanceNorm1d(4,affine=True,bias=False) LazyConv1d(3,2,2,1,2,1,False)
 LazyConv1d(2,3,groups=2,padding='same',padding_mode='reflect')
 LazyConvTranspose1d(4,3,3,1,1,2,False) LazyConvTranspose1d(2,2,dilation=3)
-LazyInstanceNorm1d(0.1,0.2,True,True) LazyInstanceNorm1d(affine=True,bias=False) LazyBatchNorm1d(track_running_stats=False)
+LazyInstanceNorm1d(0.1,0.2,True,True) LazyInstanceNorm1d(affine=True,bias=False)
+LazyBatchNorm1d(track_running_stats=False)
 Upsample(scale_factor=1.7,mode='linear',recompute_scale_factor=True) Flatten(0,1)
 RNN(9,4,2,batch_first=True,bidirectional=True,bias=False) GRU(9,4,2,dropout=0.4,bidirectional=True)
 LSTM(9,6,2,bias=False,batch_first=True,bidirectional=True,proj_size=3)
@@ -40,7 +41,8 @@ UpsamplingNearest2d(size=(4,9)) Upsample(scale_factor=(1.3,0.8),recompute_scale_
 Upsample(size=(3,9),mode='nearest-exact') LazyConv2d(6,(2,3),(1,2),(1,0),1,2,False)
 LazyConv2d(2,3,padding=1,padding_mode='replicate',dilation=2)
 LazyConvTranspose2d(4,3,2,1,1,2,False) LazyConvTranspose2d(2,2,dilation=2)
-LazyBatchNorm2d(0.1,0.2,False) LazyBatchNorm2d(bias=False,track_running_stats=False) LazyInstanceNorm2d(0.1,0.2,True,True)
+LazyBatchNorm2d(0.1,0.2,False) LazyBatchNorm2d(bias=False,track_running_stats=False)
+LazyInstanceNorm2d(0.1,0.2,True,True)
 LazyInstanceNorm2d(affine=True,bias=False) BatchNorm2d(4,momentum=None)
 FractionalMaxPool2d(2,output_size=(3,4),_random_samples=torch.full((2,4,2),0.3))
 FractionalMaxPool2d((2,3),output_ratio=0.5,return_indices=True) FractionalMaxPool2d(3,4)
@@ -53,7 +55,8 @@ Conv3d(4,2,3,padding=1,padding_mode='circular') AdaptiveMaxPool3d(2,return_indic
 ConvTranspose3d(4,4,2,stride=2,padding=1,output_padding=1,groups=2,bias=False,dilation=2)
 AvgPool3d(3,2,1,ceil_mode=True,count_include_pad=False) AvgPool3d(2,1,divisor_override=5)
 BatchNorm3d(4,eps=0.1,momentum=0.3) BatchNorm3d(4,affine=False,track_running_stats=False)
-BatchNorm3d(4,bias=False) InstanceNorm3d(4,0.1,0.4,True,True) InstanceNorm3d(4,affine=True,bias=False)
+BatchNorm3d(4,bias=False) InstanceNorm3d(4,0.1,0.4,True,True)
+InstanceNorm3d(4,affine=True,bias=False)
 LPPool3d(2,3,stride=1,ceil_mode=True) LPPool3d(3,3,stride=2,ceil_mode=True)
 MaxPool3d(3,2,padding=1,dilation=(1,2,1),return_indices=True,ceil_mode=True)
 LazyConv3d(4,2,2,1,1,2,False) LazyConv3d(2,3,padding=1,padding_mode='circular',dilation=1)
@@ -108,20 +111,20 @@ OTHERS = [
                                                                    "g(3, 4).cos().abs() * 4"]),
     ("SoftMarginLoss(reduction='none')", [ROW, SIGNS]),
     ("TripletMarginLoss(margin=0.4, p=3.0, eps=0.1, reduction='none')", THREE),
-    ("TripletMarginWithDistanceLoss(distance_function=nn.L1Loss(reduction='none'), margin=0.3, "
-     "swap=True, reduction='sum')", THREE),
-    ("LinearCrossEntropyLoss(4, 5, bias=True, weight=g(5).abs(), ignore_index=1, reduction='sum', "
-     "label_smoothing=0.2)", [ROW, "i(5, 3)"]),
-    ("Transformer(8, 2, 1, 1, 16, 0.0, 'gelu', layer_norm_eps=0.1, batch_first=True, "
-     "norm_first=True, bias=False)", ["g(2, 3, 8)", "g(2, 4, 8)"]),
-    ("Transformer(8, 2, custom_encoder=nn.TransformerEncoder("
+    (("TripletMarginWithDistanceLoss(distance_function=nn.L1Loss(reduction='none'), margin=0.3, "
+     "swap=True, reduction='sum')"), THREE),
+    (("LinearCrossEntropyLoss(4, 5, bias=True, weight=g(5).abs(), ignore_index=1, reduction='sum', "
+     "label_smoothing=0.2)"), [ROW, "i(5, 3)"]),
+    (("Transformer(8, 2, 1, 1, 16, 0.0, 'gelu', layer_norm_eps=0.1, batch_first=True, "
+     "norm_first=True, bias=False)"), ["g(2, 3, 8)", "g(2, 4, 8)"]),
+    (("Transformer(8, 2, custom_encoder=nn.TransformerEncoder("
      "nn.TransformerEncoderLayer(8, 2, 8, 0.0), 1), custom_decoder=nn.TransformerDecoder("
-     "nn.TransformerDecoderLayer(8, 2, 8, 0.0), 1))", ["g(3, 2, 8)", "g(3, 2, 8)"]),
+     "nn.TransformerDecoderLayer(8, 2, 8, 0.0), 1))"), ["g(3, 2, 8)", "g(3, 2, 8)"]),
     ("TransformerDecoderLayer(8, 2, 16, 0.0, 'gelu', 0.1, True, True)",
      ["g(2, 3, 8)", "g(2, 4, 8)"]),
     ("TransformerEncoderLayer(8, 2, 16, 0.0, layer_norm_eps=0.1, bias=False)", ["g(3, 2, 8)"]),
     ("TransformerEncoderLayer(8, 2, 16, 0.3, batch_first=True)", ["g(2, 3, 8)"]),
-    ("TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True), 2, "
-     "nn.LayerNorm(8), enable_nested_tensor=False, mask_check=False)", ["g(2, 3, 8)"]),
+    (("TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True), 2, "
+     "nn.LayerNorm(8), enable_nested_tensor=False, mask_check=False)"), ["g(2, 3, 8)"]),
     ("ModuleDict({'a': nn.Linear(4, 2), 'b': nn.ReLU()})['a']", [ROW]),
 ]  # fmt: skip

@@ -7,7 +7,8 @@ import inspect
 
 from autograd.programs import Show
 
-FILES = ["amp", "checkpointing", "curves", "families", "foreach", "futures", "trees", "vectors"]
+FILES = ["amp", "checkpointing", "curves", "families", "foreach", "futures", "quasi", "segments",
+         "trees", "vectors"]  # fmt: skip
 
 
 def programs(module) -> dict:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import rushlight as torch
 
+from ..._segments import norm_except_dim
 from .. import functional as F
 from ..modules.module import Module
 from . import parametrize
-from .weight_norm import norm_except_dim
 
 
 class _WeightNorm(Module):
@@ -16,10 +16,10 @@ class _WeightNorm(Module):
         self.dim = -1 if dim is None else dim
 
     def forward(self, weight_g, weight_v):
-        return weight_v * (weight_g / norm_except_dim(weight_v, self.dim))
+        return weight_v * (weight_g / norm_except_dim(weight_v, 2, self.dim))
 
     def right_inverse(self, weight):
-        return norm_except_dim(weight, self.dim), weight
+        return norm_except_dim(weight, 2, self.dim), weight
 
 
 def weight_norm(module, name="weight", dim=0):

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
+from ..._segments import norm_except_dim
 from ..parameter import Parameter, UninitializedParameter
-
-
-def norm_except_dim(v, dim):
-    """The 2-norm of ``v`` over all dimensions but ``dim``; over all for -1."""
-    if dim == -1:
-        return v.norm()
-    if dim == 0:
-        return v.contiguous().view(v.size(0), -1).norm(2, 1).view(-1, *[1] * (v.dim() - 1))
-    if dim == v.dim() - 1:
-        flat = v.contiguous().view(-1, v.size(-1)).norm(2, 0)
-        return flat.view(*[1] * (v.dim() - 1), v.size(-1))
-    return norm_except_dim(v.transpose(0, dim), 0).transpose(0, dim)
 
 
 class WeightNorm:
@@ -28,7 +17,7 @@ class WeightNorm:
         """The weight: g * v / norm(v)."""
         g = getattr(module, self.name + "_g")
         v = getattr(module, self.name + "_v")
-        return v * (g / norm_except_dim(v, self.dim))
+        return v * (g / norm_except_dim(v, 2, self.dim))
 
     @staticmethod
     def apply(module, name, dim):
@@ -46,7 +35,7 @@ class WeightNorm:
                 "to run the dummy forward before applying weight normalization"
             )
         del module._parameters[name]
-        module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, fn.dim).data))
+        module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, 2, fn.dim).data))
         module.register_parameter(name + "_v", Parameter(weight.data))
         setattr(module, name, fn.compute_weight(module))
         module.register_forward_pre_hook(fn)
