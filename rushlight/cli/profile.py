@@ -80,11 +80,10 @@ def _report(options, session, machine, trials, status: int, error) -> None:
         run.tell("-- profile: no op ran")
         return
     memory = verdict.memory_report(recording)
-    text = verdict_text.as_text(found, len(found.rows) if options.all else 5, memory)
-    run.tell(text)
     tried = trials.measure() if trials is not None else []
-    if trials is not None:
-        run.tell("\n".join(trials_text(trials, tried)))
+    said = trials_text(trials, tried) if trials is not None else []
+    rows = len(found.rows) if options.all else 5
+    run.tell(verdict_text.as_text(found, rows, memory, tried, said))
     measured = {"trials": [t.as_dict() for t in tried]}
     with open(options.report, "w", encoding="utf-8") as file:
         json.dump(found.as_dict() | {"memory": memory} | measured, file, indent=1)

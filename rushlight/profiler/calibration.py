@@ -8,13 +8,13 @@ import os
 import platform
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import rushlight as torch
 from rushlight import _C
 
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,15 @@ class Machine:
     """Limits of a machine with a number of threads.
 
     gflops: 1e9 floating-point operations per second of a float32 matrix product.
+    half_gflops: of a bfloat16 one; double_gflops: of a float64 one.
     gbytes: 1e9 bytes per second of copies that do not fit into a cache, read and written.
     op_ns: nanoseconds that an op costs before it computes anything, and between two ops.
     record_ns: what writing an op down adds.
     """
 
     gflops: float
+    half_gflops: float
+    double_gflops: float
     gbytes: float
     op_ns: float
     record_ns: float
@@ -36,6 +39,21 @@ class Machine:
     threads: int
     date: str
     version: int = _VERSION
+
+    def gflops_of(self, item_size: int) -> float:
+        """The limit for products of numbers of so many bytes."""
+        return {2: self.half_gflops, 8: self.double_gflops}.get(item_size, self.gflops)
+
+
+_RATES = ("gflops", "half_gflops", "double_gflops", "gbytes")
+_COSTS = ("op_ns", "record_ns")
+
+
+def better(a: Machine, b: Machine) -> Machine:
+    """What two measurements of a machine, either of which may have been disturbed, show of it."""
+    best = {name: max(getattr(a, name), getattr(b, name)) for name in _RATES}
+    best |= {name: min(getattr(a, name), getattr(b, name)) for name in _COSTS}
+    return replace(b, **best)
 
 
 def cache_file() -> Path:
@@ -68,13 +86,18 @@ def _best(call, seconds: float, least: int = 3) -> float:
     return best
 
 
+def _product(n: int, dtype) -> float:
+    """1e9 operations per second of a product of matrices."""
+    a, b = torch.full((n, n), 0.5, dtype=dtype), torch.full((n, n), 0.25, dtype=dtype)
+    c = torch.empty(n, n, dtype=dtype)
+    return 2e-9 * n**3 / _best(lambda: torch.mm(a, b, out=c), 0.15)
+
+
 def measure() -> Machine:
     """Measures; takes about half a second, and leaves the random state alone."""
     n, elements, ops = 768, 1 << 23, 2000
     with torch.no_grad():
-        a, b = torch.full((n, n), 0.5), torch.full((n, n), 0.25)
-        c = torch.empty(n, n)
-        product = _best(lambda: torch.mm(a, b, out=c), 0.2)
+        products = {t: _product(n, t) for t in (torch.float32, torch.bfloat16, torch.float64)}
         pair = [torch.ones(elements), torch.zeros(elements)]
         copy = _best(lambda: pair[0].copy_(pair[1]), 0.15)
         pair.clear()
@@ -91,7 +114,9 @@ def measure() -> Machine:
         recorder.stop()
     name, flags = _cpu()
     return Machine(
-        gflops=2e-9 * n**3 / product,
+        gflops=products[torch.float32],
+        half_gflops=products[torch.bfloat16],
+        double_gflops=products[torch.float64],
         gbytes=8e-9 * elements / copy,
         op_ns=bare / ops * 1e9,
         record_ns=max(0.0, (written - bare) / ops * 1e9),
@@ -102,8 +127,11 @@ def measure() -> Machine:
     )
 
 
-def machine(refresh: bool = False) -> Machine:
-    """This machine's limits: from the cache if it knows them for this CPU and thread count."""
+def machine(refresh: bool = False, known_better: Machine | None = None) -> Machine:
+    """This machine's limits: from the cache if it knows them for this CPU and thread count.
+
+    refresh: measures anew. known_better: figures that what was measured is joined with.
+    """
     path = cache_file()
     key = f"{_cpu()[0]} / {torch.get_num_threads()} threads / {torch.__version__}"
     known = {}
@@ -116,6 +144,8 @@ def machine(refresh: bool = False) -> Machine:
         with suppress(TypeError):
             return Machine(**entry)
     measured = measure()
+    if known_better is not None:
+        measured = better(known_better, measured)
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(f".{os.getpid()}")

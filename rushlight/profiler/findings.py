@@ -4,12 +4,36 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .rows import COMPUTE, LOADER, MEMORY, OVERHEAD, PROFILER, PYTHON, WAITING, WAITS, Row
+from .rows import (
+    COMPUTE,
+    DATA,
+    LOADER,
+    MEMORY,
+    OVERHEAD,
+    PROFILER,
+    PYTHON,
+    WAITING,
+    WAITS,
+    Row,
+    in_cache,
+)
 
-_COPIES = frozenset(("contiguous", "clone", "copy_", "reshape", "to", "_to_copy"))
+_COPIES = {
+    "contiguous": "fewer permute/transpose before contiguous, reshape and clone",
+    "to": "one dtype throughout",
+    "copy_": "what makes the values may write them there (out=)",
+}
+_COPIES |= dict.fromkeys(("clone", "reshape"), _COPIES["contiguous"])
+_COPIES["_to_copy"] = _COPIES["to"]
 _MOST_FINDINGS = 5
 _STACK = "one op over a stack of tensors in place of a loop, or a larger batch"
+_CALLS = {
+    "item": "fewer item(): sum up tensors, and read them once at the end",
+    DATA: "torch.from_numpy of an array, or made once before the loop",
+}
+_CALLS["is_nonzero"] = "fewer if and while on tensors: torch.where, or one look at many of them"
 _NO_OP = "no op runs before this line: Python, or what it waits for"
+_FAR = 0.3  # of the limit; what stays below is held back by something else
 
 
 @dataclass
@@ -48,33 +72,46 @@ def _waiting(row: Row, steps: int):
     return None
 
 
-def _memory_bound(row: Row, steps: int):
+def _memory_bound(row: Row, steps: int, machine):
     moved = row.bytes / steps / 2**20
     if row.what in _COPIES:
-        advice = "fewer permute/transpose before contiguous, reshape and clone"
-        return MEMORY, f"{row.what} copies {moved / 2:.3g} MiB", row.seconds, advice
+        return MEMORY, f"{row.what} copies {moved / 2:.3g} MiB", row.seconds, _COPIES[row.what]
     what = f"{row.what} moves {moved:.3g} MiB"
-    if row.pointwise:
-        advice = "one fused op for a chain of these (addcmul, lerp, gelu ...), or pieces that "
-        others = 1 - 1 / max(row.ops / steps, 1)
-        return MEMORY, what, row.seconds * others, advice + "stay in cache"
-    if row.ops > 1:
-        advice = "bfloat16 (half the bytes), or pieces that stay in cache"
-        return MEMORY, what, row.seconds / 2, advice
-    return None
+    if row.chained:
+        advice = "one fused op for a chain of these (addcmul, lerp, gelu ...)"
+        if not in_cache(row, machine):
+            advice += ", or pieces that stay in cache"
+        return MEMORY, what, row.seconds * row.chained / row.ops, advice
+    if row.what.endswith(".step"):
+        return MEMORY, what, row.seconds / 2, "a step every second batch, on gradients summed up"
+    if row.limit < _FAR * row.seconds:
+        what += f", {100 * row.limit / row.seconds:.0f} % of the limit"
+        return MEMORY, what, row.seconds - row.limit, "another op for it, or a larger batch"
+    return MEMORY, what, row.seconds / 2, "bfloat16: half the bytes"
+
+
+def _compute_bound(row: Row, steps: int, machine):
+    what = f"{row.title}: {row.all_flops / steps * 1e-9:.3g} GFLOP"
+    double, single = row.flops.get(8, 0.0), row.flops.get(4, 0.0)
+    if double > single:
+        gain = row.seconds - double * 1e-9 / machine.gflops
+        return COMPUTE, what, gain, "float32 in place of float64"
+    faster = machine.half_gflops > 1.2 * machine.gflops
+    if faster and row.limit > _FAR * row.seconds and single:
+        gain = row.seconds - single * 1e-9 / machine.half_gflops
+        return COMPUTE, what, gain, "bfloat16 autocast"
+    gain = max(row.seconds - row.limit, row.seconds * 0.05)
+    return COMPUTE, what, gain, "larger matrices: a larger batch"
 
 
 def _of_ops(row: Row, steps: int, machine):
     if row.bound == OVERHEAD:
         what = f"{row.ops // steps:,} calls of {row.what} on little data"
-        return OVERHEAD, what, row.seconds - row.limit / max(row.ops, 1), _STACK
+        advice = _CALLS.get(row.what, _STACK)
+        return OVERHEAD, what, row.seconds - row.limit / max(row.ops, 1), advice
     if row.bound == MEMORY:
-        return _memory_bound(row, steps)
-    what = f"{row.title}: {row.flops / steps * 1e-9:.3g} GFLOP"
-    if machine.bfloat16 and row.limit > 0.5 * row.seconds:
-        return COMPUTE, what, row.seconds / 2, "bfloat16 autocast"
-    gain = max(row.seconds - row.limit, row.seconds * 0.05)
-    return COMPUTE, what, gain, "larger matrices: a larger batch"
+        return _memory_bound(row, steps, machine)
+    return _compute_bound(row, steps, machine)
 
 
 def findings(rows, machine, names, steps: int, unused_graph: bool) -> list[Finding]:

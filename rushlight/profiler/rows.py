@@ -12,6 +12,7 @@ COMPUTE, MEMORY, OVERHEAD, WAITING = "compute", "memory", "overhead", "waiting"
 STEP = "Optimizer.step#"
 _LOADER = "enumerate(DataLoader)#"
 LOADER, PYTHON, WAITS, PROFILER = "DataLoader", "Python", "Python, or waits", "(the profiler)"
+DATA = "torch.tensor"
 _SHORT = 100e-6  # seconds; Python that takes no longer between two ops is call overhead
 
 
@@ -26,15 +27,26 @@ class Row:
     seconds: float = 0.0
     forward: float = 0.0
     backward: float = 0.0
-    flops: float = 0.0
+    flops: dict = field(default_factory=dict)  # by the bytes of one number
     bytes: float = 0.0
     ops: int = 0
+    inner: int = 0  # what ran inside of them
     pointwise: bool = False
+    chained: int = 0  # ops, of those, that follow another pointwise one
     lines: dict = field(default_factory=dict)  # (file, line) -> seconds
     modules: dict = field(default_factory=dict)  # (file, line) -> {id: [module, seconds]}
     bound: str = OVERHEAD
     limit: float = 0.0
     rate: str = ""
+
+    @property
+    def all_flops(self) -> float:
+        """Floating-point operations of all kinds of numbers."""
+        return sum(self.flops.values())
+
+    def least_seconds(self, machine) -> float:
+        """What the products alone would take at the machine's limit."""
+        return sum(n / machine.gflops_of(size) for size, n in self.flops.items()) * 1e-9
 
     @property
     def title(self) -> str:
@@ -68,16 +80,22 @@ class Reading:
         self.of_sequence: dict[int, tuple] = {}  # row and line of a node's forward op
         self.children = [0] * len(recording.events)  # ns in what ran directly inside
         self.inside = [0] * len(recording.events)  # how many those are
+        self.within = [0] * len(recording.events)  # and how many at any depth
+        self.number = [4] * len(recording.events)  # bytes of the numbers that are computed with
+        self.in_chain = False  # whether the last op was a pointwise one
         self.costs()
 
     def costs(self) -> None:
         """FLOPs and bytes of each event, by its record or else by what ran inside."""
         events = self.recording.events
         self.flops = [e.flops for e in events]
+        most = [0] * len(events)  # FLOPs of the op inside that `number` is of
         self.moved = [self.recording.least_bytes(e) if e.kind == OP else 0 for e in events]
         inner_flops, inner_bytes = [0] * len(events), [0] * len(events)
         for i in range(len(events) - 1, -1, -1):
             e = events[i]
+            if not inner_flops[i] and e.flops:
+                self.number[i] = self.number_of(e)
             self.flops[i] = e.flops or inner_flops[i]
             self.moved[i] = self.moved[i] or inner_bytes[i]
             if e.parent >= 0:
@@ -85,6 +103,14 @@ class Reading:
                 inner_bytes[e.parent] += self.moved[i]
                 self.children[e.parent] += max(e.end, e.begin) - e.begin
                 self.inside[e.parent] += 1
+                self.within[e.parent] += 1 + self.within[i]
+                if self.flops[i] > most[e.parent]:
+                    most[e.parent], self.number[e.parent] = self.flops[i], self.number[i]
+
+    def number_of(self, e) -> int:
+        """Bytes of one of the numbers that an op computes with."""
+        sizes = [t.dtype.itemsize for t in self.recording.inputs(e) if t.dtype.is_floating_point]
+        return min(sizes, default=4)
 
     def line(self, e):
         place = self.recording.place(e.origin)
@@ -129,13 +155,21 @@ class Reading:
                 own = e.end - e.begin - self.children[i]
                 self.python(own, self.inside[i], self.line(e))
                 continue
+            written = min(0.5 * seconds, self.within[i] * self.machine.record_ns * 1e-9)
+            if written:
+                self.add(PROFILER, written, None, None)
             line, backward = self.line(e), e.kind == NODE
-            row = self.add(name, seconds, line, self.modules[i], backward)
-            row.flops += self.flops[i]
+            row = self.add(name, seconds - written, line, self.modules[i], backward)
+            size = self.number[i]
+            row.flops[size] = row.flops.get(size, 0.0) + self.flops[i]
             row.bytes += self.moved[i]
             row.ops += 1
+            row.inner += self.within[i]
             if e.kind == OP and records().get(e.name, {}).get("kind") == "pointwise":
                 row.pointwise = True
+            if e.kind == OP or e.sequence >= 0:
+                row.chained += row.pointwise and self.in_chain
+                self.in_chain = row.pointwise
         self.gap(self.end - last, None)
         self.close_gaps()
         return list(self.rows.values())
@@ -146,6 +180,7 @@ class Reading:
             name = outer
         elif e.kind == OP:
             name = op_name(e.name, self.recording.in_place(e)).removeprefix("aten::")
+            name = DATA if name == "lift_fresh" else name
         elif e.kind == NODE:
             name = self.of_sequence.get(e.sequence)
             name = name or ("gradients into .grad" if e.sequence < 0 else e.name)
@@ -184,6 +219,11 @@ class Reading:
             self.add(name, sum(gaps), line, None).ops += len(gaps)
 
 
+def in_cache(row: Row, machine) -> bool:
+    """Whether a row's bytes moved faster than memory can."""
+    return row.bytes > 1.05e9 * machine.gbytes * row.seconds
+
+
 def bound(row: Row, machine) -> None:
     """What bounds a row, and how much of its time the limit explains."""
     if row.what in (LOADER, WAITS):
@@ -193,19 +233,20 @@ def bound(row: Row, machine) -> None:
         row.bound = OVERHEAD
         return
     least = {
-        COMPUTE: row.flops / (machine.gflops * 1e9),
+        COMPUTE: row.least_seconds(machine),
         MEMORY: row.bytes / (machine.gbytes * 1e9),
-        OVERHEAD: row.ops * machine.op_ns * 1e-9,
+        OVERHEAD: (row.ops + row.inner) * machine.op_ns * 1e-9,
     }
     row.bound = max(least, key=least.get)
     row.limit = least[row.bound]
     if row.bound == COMPUTE:
-        reached = row.flops / row.seconds * 1e-9
-        row.rate = f"{reached:.3g} of {machine.gflops:.3g} GFLOP/s"
+        reached = row.all_flops / row.seconds * 1e-9
+        # Of several kinds of numbers, the limit is that of their mixture.
+        row.rate = f"{reached:.3g} of {row.all_flops / row.limit * 1e-9:.3g} GFLOP/s"
     elif row.bound == MEMORY:
         reached = row.bytes / row.seconds * 1e-9
         row.rate = f"{reached:.3g} of {machine.gbytes:.3g} GB/s"
-        if reached > 1.05 * machine.gbytes:
+        if in_cache(row, machine):
             row.rate = f"{reached:.3g} GB/s, in cache"
     else:
         row.rate = f"{row.seconds / max(row.ops, 1) * 1e6:.2g} us each, {row.ops:,} calls"

@@ -63,7 +63,7 @@ def _head(v) -> list[str]:
 
 def _row(r: Row, v) -> str:
     limit = f"{100 * r.limit / r.seconds:3.0f} %  {r.rate}" if r.rate else ""
-    if r.bound == OVERHEAD:
+    if r.bound == OVERHEAD or r.rate.endswith("in cache"):
         limit = r.rate
     return (
         f" {_milliseconds(r.seconds / v.steps):>7} {100 * r.seconds / v.span:2.0f}  "
@@ -71,11 +71,11 @@ def _row(r: Row, v) -> str:
     ).rstrip()
 
 
-def _advice(number: int, f) -> list[str]:
+def _advice(number: int, f, first: str) -> list[str]:
     where = f"{Path(f.place[0]).name}:{f.place[1]}" if f.place else ""
     if f.module:
         where += f" in {f.module}"
-    head = "Try: " if number == 1 else "     "
+    head = first if number == 1 else "     "
     gain = f"at most {_milliseconds(f.gain)} ms to gain, not measured"
     return [
         *_wrapped(f"{head}{number}. {where}  {f.what}".rstrip()),
@@ -83,16 +83,27 @@ def _advice(number: int, f) -> list[str]:
     ]
 
 
-def as_text(v, most_rows: int = 5, memory: dict | None = None) -> str:
-    """A verdict as text, with the peak of memory if it is given."""
+def _measured(finding, trials) -> bool:
+    """Whether what a finding says to try was tried."""
+    changes = [t.name.partition("(")[0] for t in trials if t.comparison is not None]
+    return any(name in finding.advice for name in changes)
+
+
+def as_text(v, most_rows: int = 5, memory: dict | None = None, trials=(), tried=()) -> str:
+    """A verdict as text: with the peak of memory, and with what was measured, if they are given.
+
+    trials: what was tried; tried: what is to be said of it, in lines.
+    """
     out = _head(v)
     out += [_row(r, v) for r in v.rows[:most_rows]]
     rest = sum(r.seconds for r in v.rows[most_rows:])
     if rest:
         share = 100 * rest / v.span
         out.append(f" {_milliseconds(rest / v.steps):>7} {share:2.0f}  the rest (--all)")
-    for number, finding in enumerate(v.findings, 1):
-        out += _advice(number, finding)
+    out += tried
+    left = [f for f in v.findings if not _measured(f, trials)]
+    for number, finding in enumerate(left, 1):
+        out += _advice(number, finding, "And: " if trials else "Try: ")
     if memory:
         out += _memory_lines(memory)
     out.append(f"Limits of this machine measured on {v.machine.date}.")
