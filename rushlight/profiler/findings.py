@@ -15,6 +15,7 @@ from .rows import (
     WAITING,
     WAITS,
     Row,
+    calls,
     in_cache,
 )
 
@@ -26,6 +27,7 @@ _COPIES = {
 _COPIES |= dict.fromkeys(("clone", "reshape"), _COPIES["contiguous"])
 _COPIES["_to_copy"] = _COPIES["to"]
 _MOST_FINDINGS = 5
+_WORTHWHILE = 0.01  # of the time
 _STACK = "one op over a stack of tensors in place of a loop, or a larger batch"
 _CALLS = {
     "item": "fewer item(): sum up tensors, and read them once at the end",
@@ -63,12 +65,14 @@ def _waiting(row: Row, steps: int):
     """(kind, what, seconds of all steps to gain at most, advice) of time in which no op ran."""
     if row.what == LOADER:
         advice = "DataLoader(num_workers=2) or more, so that batches are made meanwhile"
+        if row.workers:
+            advice = "more workers than it has, or less work for each batch"
         return WAITING, "the program waits for its DataLoader", row.seconds, advice
     if row.what == WAITS:
         advice = "move this work out of the step, or do it on whole tensors"
         return WAITING, _NO_OP, row.seconds, advice
     if row.what == PYTHON:
-        return OVERHEAD, f"Python between {row.ops // steps:,} calls", row.seconds, _STACK
+        return OVERHEAD, f"Python between {calls(row.ops // steps)}", row.seconds, _STACK
     return None
 
 
@@ -76,6 +80,8 @@ def _memory_bound(row: Row, steps: int, machine):
     moved = row.bytes / steps / 2**20
     if row.what in _COPIES:
         return MEMORY, f"{row.what} copies {moved / 2:.3g} MiB", row.seconds, _COPIES[row.what]
+    if row.ops == 1:
+        return None  # once: what it costs is the first touch of its memory
     what = f"{row.what} moves {moved:.3g} MiB"
     if row.chained:
         advice = "one fused op for a chain of these (addcmul, lerp, gelu ...)"
@@ -106,7 +112,9 @@ def _compute_bound(row: Row, steps: int, machine):
 
 def _of_ops(row: Row, steps: int, machine):
     if row.bound == OVERHEAD:
-        what = f"{row.ops // steps:,} calls of {row.what} on little data"
+        what = f"{calls(row.ops // steps)} of {row.what} on little data"
+        if row.what == DATA:
+            what = f"{calls(row.ops // steps)} of {DATA} on lists and numbers"
         advice = _CALLS.get(row.what, _STACK)
         return OVERHEAD, what, row.seconds - row.limit / max(row.ops, 1), advice
     if row.bound == MEMORY:
@@ -130,6 +138,8 @@ def findings(rows, machine, names, steps: int, unused_graph: bool) -> list[Findi
             said = _of_ops(row, steps, machine)
         if said is not None:
             add(row, *said)
+    least = _WORTHWHILE * sum(r.seconds for r in rows) / steps
+    found = [f for f in found if f.gain >= least]
     first = next((r for r in rows if r.lines), None)
     if unused_graph and first is not None:
         add(

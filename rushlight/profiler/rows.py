@@ -33,6 +33,7 @@ class Row:
     inner: int = 0  # what ran inside of them
     pointwise: bool = False
     chained: int = 0  # ops, of those, that follow another pointwise one
+    workers: bool = False  # of a loader: whether other processes make the batches
     lines: dict = field(default_factory=dict)  # (file, line) -> seconds
     modules: dict = field(default_factory=dict)  # (file, line) -> {id: [module, seconds]}
     bound: str = OVERHEAD
@@ -160,6 +161,7 @@ class Reading:
                 self.add(PROFILER, written, None, None)
             line, backward = self.line(e), e.kind == NODE
             row = self.add(name, seconds - written, line, self.modules[i], backward)
+            row.workers |= name == LOADER and "MultiProcessing" in e.name
             size = self.number[i]
             row.flops[size] = row.flops.get(size, 0.0) + self.flops[i]
             row.bytes += self.moved[i]
@@ -219,6 +221,11 @@ class Reading:
             self.add(name, sum(gaps), line, None).ops += len(gaps)
 
 
+def calls(count: int) -> str:
+    """``1 call``, ``2,000 calls``."""
+    return f"{count:,} call" + "s" * (count != 1)
+
+
 def in_cache(row: Row, machine) -> bool:
     """Whether a row's bytes moved faster than memory can."""
     return row.bytes > 1.05e9 * machine.gbytes * row.seconds
@@ -249,4 +256,6 @@ def bound(row: Row, machine) -> None:
         if in_cache(row, machine):
             row.rate = f"{reached:.3g} GB/s, in cache"
     else:
-        row.rate = f"{row.seconds / max(row.ops, 1) * 1e6:.2g} us each, {row.ops:,} calls"
+        each = row.seconds / max(row.ops, 1) * 1e6
+        row.rate = f"{each:.0f}" if each >= 10 else f"{each:.2g}"
+        row.rate += f" us each, {calls(row.ops)}"

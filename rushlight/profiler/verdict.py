@@ -26,12 +26,15 @@ class Verdict:
     span: float
     unit: str = "step"
     reading: Reading | None = None  # what the rows were made of
+    threads: int = 1  # that ran ops; the rows are of the one with most events
+    share: float = 1.0  # of the events, that those of this thread are
 
     def as_dict(self) -> dict:
         return {
             "version": 1,
             "machine": asdict(self.machine),
             "unit": self.unit,
+            "threads": self.threads,
             "steps": self.all_steps,
             "steps_measured": self.steps,
             "seconds": self.span / self.steps,
@@ -105,7 +108,10 @@ def judge(recording, machine) -> Verdict | None:
     unused = graph and not any(e.kind == NODE for e in mine)
     found = findings(rows, machine, module_names(recording), len(times), unused)
     steps, span = max(len(ends), 1), (end - begin) * 1e-9
-    return Verdict(rows, found, machine, len(times), steps, times, span, unit, reading)
+    share = len(mine) / len(events)
+    return Verdict(
+        rows, found, machine, len(times), steps, times, span, unit, reading, len(counts), share
+    )
 
 
 def memory_report(recording) -> dict:

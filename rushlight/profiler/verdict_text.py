@@ -28,18 +28,26 @@ def _milliseconds(seconds: float) -> str:
     return f"{value:.1f}" if value >= 1 else f"{value:.3f}"
 
 
+def _unit(count: int) -> tuple[str, int]:
+    for name, size in (("GiB", 1 << 30), ("MiB", 1 << 20)):
+        if count >= size:
+            return name, size
+    return "KiB", 1 << 10
+
+
 def _memory_lines(memory: dict) -> list[str]:
     if not memory["holders"]:
         return []
     parts = sorted(memory["categories"].items(), key=lambda p: -p[1])[:3]
-    text = ", ".join(f"{count / 2**20:.1f} {name}" for name, count in parts)
+    unit = _unit(memory["peak"])
+    text = ", ".join(f"{count / unit[1]:.1f} {name}" for name, count in parts if count)
     first = memory["holders"][0]
     where = f"{Path(first['file']).name}:{first['line']}" if first["file"] else "no line"
     if first["module"]:
         where += f" in {first['module']}"
     return _wrapped(
-        f"Memory: peak {memory['peak'] / 2**20:.1f} MiB ({text}); most of it, "
-        f"{first['bytes'] / 2**20:.1f} MiB, from {where}"
+        f"Memory: peak {memory['peak'] / unit[1]:.1f} {unit[0]} ({text}); most of it, "
+        f"{first['bytes'] / unit[1]:.1f} {unit[0]}, from {where}"
     )
 
 
@@ -49,10 +57,12 @@ def _head(v) -> list[str]:
     if v.unit == "step":
         times = sorted(v.step_times)
         low, high = times[len(times) // 20], times[-1 - len(times) // 20]
-        text = (
-            f"{v.all_steps} steps, {_milliseconds(statistics.median(times))} ms each "
-            f"(median of {v.steps}; {_milliseconds(low)} to {_milliseconds(high)})"
-        )
+        middle, mean = statistics.median(times), statistics.mean(times)
+        if mean < 1.5 * middle:
+            said = f"{_milliseconds(middle)} ms each (median of {v.steps}; "
+        else:  # the rows, which are means, would not fit to it
+            said = f"{_milliseconds(mean)} ms each on average ("
+        text = f"{v.all_steps} steps, {said}{_milliseconds(low)} to {_milliseconds(high)})"
     else:
         text = f"{_milliseconds(v.span)} ms from the first op to the last"
     return [
@@ -100,6 +110,10 @@ def as_text(v, most_rows: int = 5, memory: dict | None = None, trials=(), tried=
     if rest:
         share = 100 * rest / v.span
         out.append(f" {_milliseconds(rest / v.steps):>7} {share:2.0f}  the rest (--all)")
+    if v.threads > 1:
+        out += _wrapped(
+            f"{v.threads} threads ran ops; this is the one with most, {v.share:.0%} of all events."
+        )
     out += tried
     left = [f for f in v.findings if not _measured(f, trials)]
     for number, finding in enumerate(left, 1):

@@ -23,7 +23,7 @@ for _ in range(8):
         """
 import torch
 x = torch.ones(4 * 1024 * 1024)
-for _ in range(5):
+for _ in range(12):
     y = x.sin_().neg_().abs_().neg_().abs_().neg_()  # HERE
 """,
         "neg_",
@@ -172,3 +172,97 @@ def test_a_script_that_fails_or_does_nothing(tmp_path, cache):
     assert "-- profile:" in done.stderr
     done, _ = run(tmp_path, cache, "print(1)\n")
     assert done.returncode == 0 and "no op ran" in done.stderr
+
+
+def test_limits_measured_on_a_busy_machine_are_measured_anew(tmp_path, cache):
+    source = CASES["compute"][0]
+    done, _ = run(tmp_path, cache, source)
+    known = cache / "rushlight" / "machine.json"
+    good = json.loads(known.read_text())
+    low = {k: {**v, "gflops": 0.01, "half_gflops": 0.01} for k, v in good.items()}
+    low_home = tmp_path / "low"
+    (low_home / "rushlight").mkdir(parents=True)
+    (low_home / "rushlight" / "machine.json").write_text(json.dumps(low))
+    done, _ = run(tmp_path, low_home, source)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "profile.json").read_text())
+    assert report["machine"]["gflops"] > 1
+    assert all(r["of_limit"] is None or r["of_limit"] < 2 for r in report["rows"])
+
+
+NUMBERS = """
+import torch
+a, b = torch.ones(600, 600), torch.ones(600, 600)
+h, d = (a.bfloat16(), b.bfloat16()), (a.double(), b.double())
+for _ in range(4):
+    a @ b
+    torch.mm(*h)
+    torch.bmm(d[0][None], d[1][None])
+"""
+
+
+def test_the_limit_is_that_of_the_numbers(tmp_path, cache):
+    done, _ = run(tmp_path, cache, NUMBERS)
+    report = json.loads((tmp_path / "profile.json").read_text())
+    machine, rows = report["machine"], {r["what"]: r for r in report["rows"]}
+    for what, limit in (("matmul", "gflops"), ("mm", "half_gflops"), ("bmm", "double_gflops")):
+        row = rows[what]
+        reached = row["flops"] * 1e-9 / row["seconds"]
+        assert row["of_limit"] == pytest.approx(reached / machine[limit], rel=1e-6), what
+    (double,) = [f for f in report["findings"] if "float64" in f["try"]]
+    assert double["try"] == "float32 in place of float64" and double["line"] == 8
+
+
+READS = """
+import torch
+total, x = 0.0, torch.rand(4000)
+for i in range(4000):
+    total += x.sum().item()  # HERE
+    if x[0] > 2:
+        break
+rows = [[0.5] * 300] * 300
+for i in range(10):
+    y = torch.tensor(rows)
+"""
+
+
+def test_reads_and_python_data_are_named(tmp_path, cache):
+    done, script = run(tmp_path, cache, READS, "--all")
+    report = json.loads((tmp_path / "profile.json").read_text())
+    rows = {r["what"]: r for r in report["rows"]}
+    assert rows["item"]["ops"] == rows["is_nonzero"]["ops"] == 4000
+    assert rows["item"]["lines"] == [{"file": str(script), "line": 5}]
+    assert rows["torch.tensor"]["lines"] == [{"file": str(script), "line": 10}]
+    finding = next(f for f in report["findings"] if "torch.tensor" in f["what"])
+    assert finding["line"] == 10 and "from_numpy" in finding["try"]
+    assert all(f["at_most_seconds"] >= 0.01 * report["seconds"] for f in report["findings"])
+
+
+THREADS = """
+import threading, torch
+together = threading.Barrier(2)
+def work(n):
+    together.wait()  # or the second gets the first one's number
+    x = torch.ones(64, 64)
+    for _ in range(n):
+        x = x.tanh()
+threads = [threading.Thread(target=work, args=(n,)) for n in (50, 500)]
+for t in threads: t.start()
+for t in threads: t.join()
+"""
+
+
+def test_rows_are_of_the_busiest_thread_and_say_so(tmp_path, cache):
+    done, _ = run(tmp_path, cache, THREADS)
+    report = json.loads((tmp_path / "profile.json").read_text())
+    assert report["threads"] == 2 and "2 threads ran ops" in done.stderr
+    row = next(r for r in report["rows"] if r["what"] == "tanh")
+    assert row["ops"] == 500
+
+
+def test_a_loader_with_workers_is_not_told_to_have_some(tmp_path, cache):
+    source = CASES["waiting"][0].replace("batch_size=2)", "batch_size=2, num_workers=1)")
+    done, _ = run(tmp_path, cache, source)
+    report = json.loads((tmp_path / "profile.json").read_text())
+    first = report["findings"][0]
+    assert first["kind"] == "waiting" and first["try"].startswith("more workers than it has")
