@@ -1,6 +1,9 @@
 """A GPT of two blocks that learns to count: short enough to be read beside its x-ray.
 
-rushlight xray examples/tiny_gpt.py
+It says `import torch`, so `rushlight` runs it:
+
+    rushlight run examples/tiny_gpt.py
+    rushlight xray examples/tiny_gpt.py
 """
 
 import torch

@@ -199,3 +199,27 @@ def test_tensors_of_a_level_are_freed():
     jvp(f, (samples(3),), (samples(3),))
     gc.collect()
     assert [r() for r in seen] == [None, None]
+
+
+def _ops(function, *args) -> int:
+    with torch.profiler.profile() as profile:
+        function(*args)
+    return sum(event.count for event in profile.key_averages())
+
+
+def test_vmap_of_a_network_runs_no_op_per_sample():
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 3))
+    weights = {name: p.detach() for name, p in net.named_parameters()}
+    x, y = torch.randn(256, 8), torch.randint(3, (256,))
+    assert _ops(vmap(net), x) <= 2 * _ops(net, x)
+
+    def loss(weights, sample, label):
+        scores = torch.func.functional_call(net, weights, (sample.unsqueeze(0),))
+        return torch.nn.functional.cross_entropy(scores, label.unsqueeze(0))
+
+    gradients = vmap(grad(loss), (None, 0, 0))
+    assert _ops(gradients, weights, x, y) == _ops(gradients, weights, x[:16], y[:16])
+    found = gradients(weights, x, y)["0.weight"][3]
+    wanted = torch.autograd.grad(loss(dict(net.named_parameters()), x[3], y[3]), net[0].weight)[0]
+    torch.testing.assert_close(found, wanted)

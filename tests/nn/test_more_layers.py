@@ -1,9 +1,11 @@
 """Layers and functions that few programs use."""
 
+import math
+
 import pytest
 
 import rushlight as torch
-from rushlight import nn
+from rushlight import memory, nn
 from rushlight.nn import functional as F
 
 
@@ -35,6 +37,27 @@ def test_cosine_of_short_vectors():
     x = torch.tensor([[0.1, 0.2, 0.05]], dtype=torch.float64, requires_grad=True)
     y = torch.tensor([[2.0, -1.0, 3.0]], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(nn.CosineSimilarity(eps=0.5), (x, y))
+
+
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"attn_mask": "row"}])
+def test_long_attention_needs_little_memory(options):
+    """Less than twice inputs and output; the scores alone would take 268 MB."""
+    torch.manual_seed(0)
+    length = 8192
+    if options.get("attn_mask") == "row":
+        options = {"attn_mask": torch.rand(1, length) > 0.1}
+    q, k, v = (torch.randn(1, 1, length, 64) for _ in range(3))
+    before = memory.allocated()
+    memory.reset_peak()
+    out = F.scaled_dot_product_attention(q, k, v, **options)
+    assert memory.peak() - before <= 2 * 4 * out.nbytes - 3 * out.nbytes
+    rows = slice(4000, 4004)
+    scores = q[0, 0, rows] @ k[0, 0].T / 8
+    if "attn_mask" in options:
+        scores = scores.masked_fill(~options["attn_mask"], -math.inf)
+    if "is_causal" in options:
+        scores = scores.masked_fill(torch.ones(4, length).triu(4001).bool(), -math.inf)
+    torch.testing.assert_close(out[0, 0, rows], scores.softmax(-1) @ v[0, 0])
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])

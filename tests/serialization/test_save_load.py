@@ -2,9 +2,11 @@
 
 import copy
 import io
+import multiprocessing
 import os
 import pickle
 import struct
+import time
 import zipfile
 
 import pytest
@@ -233,6 +235,27 @@ def test_failed_save_keeps_the_old_file(tmp_path, monkeypatch):
         torch.save(torch.zeros(2), path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model.pt"]
+
+
+def _save_for_ever(path, saved):
+    for n in range(10**6):
+        torch.save({"n": n, "rows": torch.full((500_000,), float(n))}, path)
+        saved.set()
+
+
+def test_a_kill_while_saving_leaves_a_whole_file(tmp_path):
+    path = tmp_path / "model.pt"
+    context = multiprocessing.get_context("fork")
+    for turn in range(8):
+        saved = context.Event()
+        process = context.Process(target=_save_for_ever, args=(path, saved))
+        process.start()
+        assert saved.wait(60)
+        time.sleep(0.0011 * turn)
+        process.kill()
+        process.join()
+        found = torch.load(path)
+        assert (found["rows"] == found["n"]).all()
 
 
 def test_save_keeps_mode_and_links(tmp_path):

@@ -153,6 +153,32 @@ def test_large_batches_are_mapped_and_leave_nothing_open():
     assert "memfd:rushlight" not in Path("/proc/self/maps").read_text()
 
 
+class Seeds(data.Dataset):
+    """Who makes a sample, with what seed, and a number drawn there."""
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        info = data.get_worker_info()
+        return index, info.id, info.seed, torch.randint(0, 10**6, (1,))
+
+
+def test_spawned_workers_do_as_forked_ones():
+    epochs = []
+    for method in ("fork", "spawn"):
+        torch.manual_seed(4)
+        loader = data.DataLoader(
+            Seeds(), 2, shuffle=True, num_workers=2, multiprocessing_context=method
+        )
+        epochs.append([[t.tolist() for t in batch] for batch in loader])
+    assert epochs[0] == epochs[1]
+    loader = data.DataLoader(Large(4), 2, num_workers=1, multiprocessing_context="spawn")
+    batches = list(loader)
+    assert [x[0, 0, 0, 0].item() for x, _ in batches] == [0.0, 2.0]
+    assert "memfd:rushlight" in Path("/proc/self/maps").read_text()  # not through a pickle
+
+
 def test_a_killed_worker_is_reported():
     with pytest.raises(RuntimeError, match="exited unexpectedly") as caught:
         list(data.DataLoader(Large(deadly=5), 2, num_workers=2))

@@ -46,6 +46,12 @@ with tempfile.TemporaryDirectory() as folder:
         names, metadata = sorted(file.keys()), file.metadata()
         part = file.get_slice("float32")[1:, :2]
         whole = file.get_tensor("bfloat16").float()
+    with open("/proc/self/maps") as maps:
+        spans = [line.split()[0].split("-") for line in maps if path in line]
+    mapped = all(  # in the file's own pages: nothing was copied
+        any(int(low, 16) <= t.data_ptr() < int(high, 16) for low, high in spans)
+        for t in back.values() if t.numel()
+    )  # fmt: skip
     model, other = Tied(), Tied()
     save_model(model, path)
     files.append(digest(path))
@@ -58,5 +64,5 @@ in_memory = load(save({"x": tensors["int16"]}))["x"]
 report(
     files=files, same=same, names=names, metadata=metadata, part=part, whole=whole,
     missing=[sorted(m) for m in missing], weight=other.head.weight, in_memory=in_memory,
-    error=message, tied=other.head.weight is other.embedding.weight,
+    error=message, mapped=mapped, tied=other.head.weight is other.embedding.weight,
 )  # fmt: skip
