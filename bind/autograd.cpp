@@ -10,6 +10,7 @@
 #include "bind/origin.h"
 #include "bind/types.h"
 #include "ops/op_node.h"
+#include "ops/ops.h"
 
 namespace rl::bind {
 namespace {
@@ -482,6 +483,34 @@ PyObject* run_backward_(PyObject*, PyObject* args) {
   });
 }
 
+// Backward from one real number, the usual loss: True. False: not such a tensor, or one whose
+// gradients are asked for in another way; nothing was done.
+PyObject* backward_of_scalar_(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  note_origin();
+  return guarded([&]() -> PyObject* {
+    check(count == 3, ErrorKind::Type, "_backward_of_scalar takes 3 arguments");
+    const int keep = PyObject_IsTrue(args[1]), create = PyObject_IsTrue(args[2]);
+    if (keep < 0 || create < 0) throw PythonError();
+    if (Py_TYPE(args[0]) != tensor_type || (modes() & (kTransform | kFunctionMode))) {
+      Py_RETURN_FALSE;
+    }
+    const Tensor loss = tensor_of(args[0]);
+    if (loss.numel() != 1 || !loss.is_floating() || !requires_grad(loss)) Py_RETURN_FALSE;
+    const Edge root = gradient_edge(loss);
+    BackwardCall call;
+    call.roots = Span<Edge>(&root, 1);
+    call.grads.push_back(ops::ones_like(loss));
+    call.keep_graph = keep;
+    call.create_graph = create;
+    call.accumulate = true;
+    {
+      WithoutLock free;
+      run_backward(call);
+    }
+    Py_RETURN_TRUE;
+  });
+}
+
 PyObject* gradient_edge_(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
     check(is_tensor(o), ErrorKind::Type, "expected a Tensor");
@@ -529,6 +558,9 @@ PyMethodDef functions[] = {
     {"_set_anomaly", mode_set<kAnomaly, false>, METH_O, nullptr},
     {"is_anomaly_enabled", mode_get<kAnomaly, false>, METH_NOARGS, nullptr},
     {"_run_backward", run_backward_, METH_VARARGS, nullptr},
+    {"_backward_of_scalar",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(backward_of_scalar_)), METH_FASTCALL,
+     nullptr},
     {"_current_graph_task_id", graph_task_id, METH_NOARGS, nullptr},
     {"_is_checkpoint_valid", checkpoint_valid, METH_NOARGS, nullptr},
     {"_gradient_edge", gradient_edge_, METH_O, nullptr},

@@ -160,6 +160,16 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
         create_graph: record the computation of the gradients, for higher derivatives.
         inputs: accumulate into these tensors only.
     """
+    if overrides.has_torch_function_unary(self):
+        return overrides.handle_torch_function(
+            torch.Tensor.backward,
+            (self,),
+            self,
+            gradient=gradient,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            inputs=inputs,
+        )
     torch.autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
@@ -483,12 +493,13 @@ _METHODS = (
 )  # fmt: skip
 
 
-_NEVER_ASKED = {"__setstate__", "__iter__", "_reduce_ex_internal", "is_distributed"}
+# PyTorch does not ask for the first four; the last one asks by itself.
+_NOT_ASKED = {"__setstate__", "__iter__", "_reduce_ex_internal", "is_distributed", "backward"}
 
 
 def _asked(method):
     """The method behind a question to ``__torch_function__``, if the class or a mode has one."""
-    if method.__name__ in _NEVER_ASKED:
+    if method.__name__ in _NOT_ASKED:
         return method
     has = overrides.has_torch_function_unary
 

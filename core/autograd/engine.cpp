@@ -19,6 +19,75 @@ struct Step {                       // what one backward knows of one node
   Small<std::pair<int, int>, 1> captures;  // input number, place among the wanted
 };
 
+// The steps of one backward by node: open addressing over a dense list. Steps move while nodes are
+// added, none is added once the run has begun. The thread's last table is used again, so that a
+// small graph costs no allocation.
+class StepTable {
+ public:
+  StepTable() { room_.swap(spare()); }
+  ~StepTable() {
+    const size_t count = room_.steps.size();
+    if (count > kMostKept) return;
+    room_.steps.clear();
+    if (room_.slots.size() > kFirst + 16 * count) room_.slots = std::vector<Slot>(kFirst);
+    else std::fill(room_.slots.begin(), room_.slots.end(), Slot{});
+    room_.swap(spare());
+  }
+  StepTable(const StepTable&) = delete;
+  StepTable& operator=(const StepTable&) = delete;
+
+  Step* find(const Node* n) {
+    const uint32_t at = room_.slots.empty() ? 0 : room_.slots[place(n)].step;
+    return at ? &room_.steps[at - 1] : nullptr;
+  }
+  const Step* find(const Node* n) const { return const_cast<StepTable*>(this)->find(n); }
+  Step& operator[](const Node* n) { return *find(n); }  // of a node that is there
+  Step& add(Node* n, bool& fresh) {
+    if (2 * room_.steps.size() >= room_.slots.size()) grow();
+    Slot& slot = room_.slots[place(n)];
+    fresh = !slot.step;
+    if (fresh) {
+      room_.steps.emplace_back();
+      slot = {n, uint32_t(room_.steps.size())};
+    }
+    return room_.steps[slot.step - 1];
+  }
+  std::vector<Step>& all() { return room_.steps; }
+
+ private:
+  static constexpr size_t kMostKept = 4096, kFirst = 64;
+  struct Slot {
+    const Node* node = nullptr;
+    uint32_t step = 0;  // its number from 1; 0: a free slot
+  };
+  struct Room {
+    std::vector<Slot> slots;  // a power of two, at most half full
+    std::vector<Step> steps;
+    void swap(Room& other) {
+      slots.swap(other.slots);
+      steps.swap(other.steps);
+    }
+  };
+  static Room& spare() {
+    thread_local Room room;
+    return room;
+  }
+  size_t place(const Node* n) const {
+    const size_t mask = room_.slots.size() - 1;
+    size_t i = size_t((reinterpret_cast<uintptr_t>(n) * 0x9e3779b97f4a7c15ull) >> 32) & mask;
+    while (room_.slots[i].step && room_.slots[i].node != n) i = (i + 1) & mask;
+    return i;
+  }
+  void grow() {
+    std::vector<Slot> before(room_.slots.empty() ? kFirst : 2 * room_.slots.size());
+    before.swap(room_.slots);
+    for (const Slot& s : before)
+      if (s.step) room_.slots[place(s.node)] = s;
+  }
+
+  Room room_;
+};
+
 // Tells subscribers that a node runs, and that it is done, however it ends.
 struct Heard {
   explicit Heard(Node& n) : node(n), on(observed(kObserveNodes)) {
@@ -38,12 +107,11 @@ class Run {
   std::vector<Tensor> go();
   bool selective() const { return selective_; }
   bool will_run(Node* n) const {
-    const auto at = steps_.find(n);
-    return at != steps_.end() && (!selective_ || at->second.needed || !at->second.captures.empty());
+    const Step* s = steps_.find(n);
+    return s && (!selective_ || s->needed || !s->captures.empty());
   }
 
  private:
-  using Steps = std::unordered_map<Node*, Step>;
   void count_edges();
   void choose_needed();
   void execute(Node* node, Step& step);
@@ -54,10 +122,10 @@ class Run {
 
   BackwardCall& call_;
   bool selective_;
-  Steps steps_;
-  std::vector<Node*> ready_;        // a heap: newest on top
+  StepTable steps_;
+  Small<Node*, 16> ready_;          // a heap: newest on top
   std::vector<Tensor> captured_;
-  std::vector<Ref<Node>> alive_;    // roots, kept until the end
+  Small<Ref<Node>, 2> alive_;       // roots, kept until the end
 };
 
 constinit thread_local Node* running = nullptr;
@@ -74,16 +142,18 @@ void Run::push(Node* n) {
 }
 
 void Run::count_edges() {
-  std::vector<Node*> todo;
-  for (const Edge& e : call_.roots)
-    if (steps_.try_emplace(e.node.get()).second) todo.push_back(e.node.get());
+  Small<Node*, 16> todo;
+  bool fresh;
+  for (const Edge& e : call_.roots) {
+    steps_.add(e.node.get(), fresh);
+    if (fresh) todo.push_back(e.node.get());
+  }
   while (!todo.empty()) {
     Node* n = todo.back();
     todo.pop_back();
     for (const Edge& e : n->next) {
       if (!e) continue;
-      auto [at, fresh] = steps_.try_emplace(e.node.get());
-      ++at->second.waiting;
+      ++steps_.add(e.node.get(), fresh).waiting;
       if (fresh) todo.push_back(e.node.get());
     }
   }
@@ -91,14 +161,13 @@ void Run::count_edges() {
 
 // With gradients of chosen tensors only, a node runs if a chosen one lies behind it.
 void Run::choose_needed() {
-  for (auto& [node, step] : steps_) step.needed = false;
+  for (Step& s : steps_.all()) s.needed = false;
   for (size_t i = 0; i < call_.wanted.size(); ++i) {
-    auto at = steps_.find(call_.wanted[i].node.get());
-    if (at != steps_.end()) at->second.captures.push_back({call_.wanted[i].input, int(i)});
+    Step* s = steps_.find(call_.wanted[i].node.get());
+    if (s) s->captures.push_back({call_.wanted[i].input, int(i)});
   }
   for (const Edge& e : call_.only) {
-    auto at = steps_.find(e.node.get());
-    if (at != steps_.end()) at->second.needed = true;
+    if (Step* s = steps_.find(e.node.get())) s->needed = true;
   }
   struct Frame { Node* node; size_t at; };
   std::vector<Frame> stack;
@@ -165,9 +234,9 @@ void Run::deliver(Node* node, Tensors& made) {
   for (size_t i = 0; i < node->next.size(); ++i) {
     const Edge& e = node->next[i];
     if (!e) continue;
-    auto at = steps_.find(e.node.get());
-    if (at == steps_.end()) continue;  // the edge appeared during the run
-    Step& to = at->second;
+    Step* const found = steps_.find(e.node.get());
+    if (!found) continue;              // the edge appeared during the run
+    Step& to = *found;
     if (i < made.size() && made[i] && (!selective_ || to.needed || !to.captures.empty())) {
       Tensor grad = fit(*node, std::move(made[i]), e.node->inputs[size_t(e.input)], i);
       add_to(to, e.node.get(), e.input, std::move(grad));

@@ -137,7 +137,7 @@ const auto zeros_like_op = define<Tensor(Tensor, MaybeDType, MaybeDevice, Format
   })
   .factory([](Tensor& result, const Tensor&, MaybeDType, MaybeDevice, Format) { set_value(result, 0); });
 
-const auto ones_like = define<Tensor(Tensor, MaybeDType, MaybeDevice, Format)>(
+const auto ones_like_op = define<Tensor(Tensor, MaybeDType, MaybeDevice, Format)>(
     "ones_like(Tensor self, *, " RL_OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
   .doc(R"(
     Ones with the sizes, dtype and order of dimensions of another tensor.
@@ -365,6 +365,7 @@ const auto new_full = define<Tensor(Tensor, Ints, Scalar, MaybeDType, MaybeDevic
 
 Tensor zeros(Ints sizes, DType dtype, Device device) { return zeros_op(sizes, dtype, device); }
 Tensor zeros_like(const Tensor& t) { return zeros_like_op(t); }
+Tensor ones_like(const Tensor& t) { return ones_like_op(t); }
 Tensor full(Ints sizes, const Scalar& value, DType dtype, Device device) {
   return full_op(sizes, value, dtype, device);
 }

@@ -16,10 +16,13 @@ class Infer {
  public:
   // Adds the next result.
   void result(Ints sizes, DType dtype, Device device) {
-    results_.push_back({Dims(sizes), {}, dtype, device, false});
+    add(dtype, device).sizes = Dims(sizes);
   }
   void result(Ints sizes, Ints strides, DType dtype, Device device) {
-    results_.push_back({Dims(sizes), Dims(strides), dtype, device, true});
+    ResultMeta& m = add(dtype, device);
+    m.sizes = Dims(sizes);
+    m.strides = Dims(strides);
+    m.strided = true;
   }
   // Sizes, strides, dtype and device of a tensor, as empty_like gives.
   void like(const Tensor& t) { result(t.sizes(), dense_strides_like(t), t.dtype(), t.device()); }
@@ -28,6 +31,13 @@ class Infer {
   const ResultMeta& operator[](size_t i) const { return results_[i]; }
 
  private:
+  ResultMeta& add(DType dtype, Device device) {
+    ResultMeta& m = results_.emplace_back();
+    m.dtype = dtype;
+    m.device = device;
+    return m;
+  }
+
   Small<ResultMeta, 2> results_;
 };
 

@@ -137,6 +137,7 @@ extern const Op<Tensor(Tensor, Tensor, Tensor)> masked_scatter;
 Tensor zeros(Ints sizes, DType dtype, Device device = {});
 Device device_or_cpu(std::optional<Device> d);             // refuses what is not there
 Tensor zeros_like(const Tensor& t);
+Tensor ones_like(const Tensor& t);
 Tensor arange(int64_t end, DType dtype);
 Tensor full(Ints sizes, const Scalar& value, DType dtype, Device device = {});
 extern const Op<Tensor(Tensor, Ints, Ints, std::optional<DType>, std::optional<Device>)>

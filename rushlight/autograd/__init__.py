@@ -138,6 +138,16 @@ def backward(
         create_graph: record the computation of the gradients, for higher derivatives.
         inputs: accumulate into these tensors only.
     """
+    if _C._count_transforms(0):
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use "
+            "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
+            "transforms."
+        )
+    if grad_tensors is grad_variables is inputs is None:
+        keep = create_graph if retain_graph is None else retain_graph
+        if _C._backward_of_scalar(tensors, keep, create_graph):
+            return
     if grad_variables is not None:
         import warnings
 
@@ -152,12 +162,6 @@ def backward(
                 "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    if _C._count_transforms(0):
-        raise RuntimeError(
-            "backward() called inside a functorch transform. This is not supported, please use "
-            "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
-            "transforms."
-        )
     if inputs is not None:
         # An edge is a tuple, too.
         one = isinstance(inputs, torch.Tensor) or _is_edge(inputs)
