@@ -91,13 +91,8 @@ Dims all_but_channels(int64_t dim) {
 
 // 1 / sqrt(variance + eps), without a graph: running statistics need no gradient.
 Tensor inverse_root(const Tensor& variance, double eps) {
-  const Tensor wide = empty(variance.sizes(), DType::Double);
-  copy_data(wide, variance);
-  for (int64_t i = 0; i < wide.numel(); ++i) {
-    double& v = wide.ptr<double>()[i];
-    v = 1 / std::sqrt(v + eps);
-  }
-  return wide;
+  const NoGrad quiet;
+  return rsqrt(to_dtype(variance, DType::Double) + Scalar(eps));
 }
 
 Tensor per_channel(const Tensor& t, int64_t channels) {

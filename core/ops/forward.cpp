@@ -79,7 +79,9 @@ struct Forward {
   void added();
   bool pointwise();
   bool row_norm();
-  void norm(const Dims& dims, bool centred, double eps);
+  bool channel_norm();
+  template <class Laid>
+  void norm(const Dims& dims, bool centred, double eps, int weight, int bias, Laid laid);
   void two_passes();
   void add(Tensor& sum, const Tensor& t) const {
     if (t) sum = sum ? Tensor(sum + t) : t;
@@ -162,8 +164,10 @@ void Forward::added() {
 }
 
 // Norms: their saved statistics are plain numbers, so that of two reverse passes no further
-// derivative could be taken. h = (x - m(x)) rstd; dh = rstd (t - m(t) - h m(t h)).
-void Forward::norm(const Dims& dims, bool centred, double eps) {
+// derivative could be taken. h = (x - m(x)) rstd; dh = rstd (t - m(t) - h m(t h)). `weight` and
+// `bias` are places of parameters (-1: there is none), which `laid` brings to the input's shape.
+template <class Laid>
+void Forward::norm(const Dims& dims, bool centred, double eps, int weight, int bias, Laid laid) {
   call(low, primal);
   const Tensor x = low[0].as_tensor(), out = primal[0].tensor();
   const auto m = [&](const Tensor& t) { return ops::mean_dim(t, dims, true); };
@@ -173,10 +177,11 @@ void Forward::norm(const Dims& dims, bool centred, double eps) {
   if (moves(0)) {
     const Tensor u = centred ? of(0) - m(of(0)) : of(0);
     sum = rstd * (u - h * m(of(0) * h));
-    if (low[2].is_tensor()) sum = sum * low[2].as_tensor();
+    if (low[size_t(weight)].is_tensor()) sum = sum * laid(low[size_t(weight)].as_tensor());
   }
-  if (moves(2)) add(sum, h * of(2));
-  if (centred && moves(3)) add(sum, ops::expand(of(3), out.sizes(), false));
+  if (moves(size_t(weight))) add(sum, h * laid(of(size_t(weight))));
+  if (bias >= 0 && moves(size_t(bias)))
+    add(sum, ops::expand(laid(of(size_t(bias))), out.sizes(), false));
   moved[0] = Value(sum && sum.dtype() != out.dtype() ? ops::to_dtype(sum, out.dtype()) : sum);
 }
 
@@ -191,7 +196,21 @@ bool Forward::row_norm() {
   const bool wide = x.dtype() == DType::Double;
   norm(dims, centred, !eps.is_none() ? eps.scalar().to_double()
                       : wide         ? std::numeric_limits<double>::epsilon()
-                                     : double(std::numeric_limits<float>::epsilon()));
+                                     : double(std::numeric_limits<float>::epsilon()),
+       2, centred ? 3 : -1, [](const Tensor& t) { return t; });
+  return true;
+}
+
+// By a batch's own statistics; by running ones, two passes do.
+bool Forward::channel_norm() {
+  if (r.name != "native_batch_norm" || !c.args[5].integer) return false;
+  const int64_t dim = low[0].as_tensor().dim();
+  Dims dims, shape(size_t(dim), 1);
+  for (int64_t d = 0; d < dim; ++d)
+    if (d != 1) dims.push_back(d);
+  shape[1] = -1;
+  norm(dims, true, c.args[7].scalar().to_double(), 1, 2,
+       [&](const Tensor& t) { return ops::reshape(t, shape); });
   return true;
 }
 
@@ -362,7 +381,7 @@ void Forward::run() {
   if (kLayers.count(r.name)) return each_by_itself(true);
   if (kAdded.count(r.name)) return added();
   if (r.kind == Kind::Pointwise && pointwise()) return;
-  if (row_norm()) return;
+  if (row_norm() || channel_norm()) return;
   two_passes();
 }
 

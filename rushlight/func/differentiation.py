@@ -357,7 +357,7 @@ def _jacobian_by_output(rows: list, outputs: list, inputs: list) -> list:
     split = [g.split(sizes, 0) for g in rows]
     return [
         [
-            split[k][j].reshape(*o.shape, *x.shape)
+            split[k][j].reshape((*o.shape, *x.shape))
             for k, x in enumerate(inputs)
         ]
         for j, o in enumerate(outputs)
@@ -436,7 +436,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
             columns = rows.movedim(0, -1).split(sizes, -1)
             table.append(
                 pytree.tree_unflatten(
-                    [c.reshape(*shape, *x.shape) for c, x in zip(columns, inputs, strict=True)],
+                    [c.reshape((*shape, *x.shape)) for c, x in zip(columns, inputs, strict=True)],
                     input_spec,
                 )
             )

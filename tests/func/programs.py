@@ -502,6 +502,54 @@ def checked_forward(torch, show):
     show.failure(lambda: check(wrong.apply, (x,), check_forward_ad=True))
 
 
+def jacobians_of_numbers(torch, show):
+    f, x = torch.func, torch.tensor(2.0, dtype=torch.float64)
+    for derivative in (f.jacrev, f.jacfwd, f.hessian):
+        show(derivative(lambda a: a**3)(x), derivative(lambda a: a.expand(2, 2) ** 3)(x))
+        show(derivative(lambda a: (a**3).sum())(vector(torch)))
+        show(torch.func.vmap(derivative(lambda a: a**3))(vector(torch)))
+
+
+def no_grad_between_transforms(torch, show):
+    """What is cut inside an inner function, and what is cut around an inner transform."""
+    f, x = torch.func, torch.tensor(2.0, dtype=torch.float64)
+
+    def constant(a, context=torch.no_grad):
+        def inner(b):
+            with context():
+                c = (a * b) ** 2
+            return b**3 * c
+
+        return f.grad(inner)(a)
+
+    def constant_outside(a):
+        with torch.no_grad():
+            d = a**2
+        return f.grad(lambda b: b * d * a)(a) * a
+
+    def whole(a):
+        with torch.no_grad():
+            return f.grad(lambda b: b**2 * a)(a)
+
+    def detached(a):
+        pull = f.vjp(lambda b: (b**2).detach() * b * a, a)[1]
+        return pull(torch.ones_like(a))[0]
+
+    def mapped(a):
+        def inner(b):
+            with torch.no_grad():
+                c = f.vmap(lambda q: q * a * b)(vector(torch)).sum()
+            return b * c * a
+
+        return f.grad(inner)(a)
+
+    y = x.clone().requires_grad_()
+    for function in (constant, constant_outside, whole, detached, mapped):
+        show(function(x), f.grad(function)(x), function(y).requires_grad)
+        show(f.jvp(function, (x,), (torch.ones_like(x),)))
+    show.failure(lambda: constant(x, torch.inference_mode))
+
+
 def all_programs():
     """The programs of this file, with their names."""
     for name, value in list(globals().items()):

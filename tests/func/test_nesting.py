@@ -35,6 +35,15 @@ def normal(x):
     return torch.nn.functional.layer_norm(x, (5,), x.cos(), x).pow(2).sum() + x.norm()
 
 
+def channels(x):
+    F = torch.nn.functional
+    maps = torch.stack([x, x.sin(), x * x, x.exp()]).view(2, 2, 5)
+    batch = F.batch_norm(maps, None, None, x[:2], x[2:4], training=True)
+    running = F.batch_norm(maps, x.detach()[:2], x.detach()[1:3], x[1:3], None)
+    groups = F.group_norm(maps, 2, x[:2]) * F.instance_norm(maps, weight=x[3:])
+    return (batch * running).sin().sum() + groups.pow(3).sum()
+
+
 def picks(x):
     order = torch.tensor([3, 1, 1, 0])
     return (x[order] * x[1:]).sum() + x.max() * x.sort()[0][1] + x.cumsum(0).prod()
@@ -53,7 +62,7 @@ def matrices(x):
     return torch.linalg.slogdet(m)[1] + torch.linalg.solve(m, x).sum()
 
 
-FUNCTIONS = [polynomial, layers, attention, convolution, normal, picks, writes, matrices]
+FUNCTIONS = [polynomial, layers, attention, convolution, normal, channels, picks, writes, matrices]
 each_function = pytest.mark.parametrize("f", FUNCTIONS, ids=[f.__name__ for f in FUNCTIONS])
 
 
