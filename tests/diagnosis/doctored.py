@@ -40,7 +40,7 @@ def doctored(programs: dict, fixes: bool = True, only_first: bool = False) -> di
         check=False,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stderr[-3000:]
     reports = json.loads(done.stdout)
     for name, report in reports.items():
         assert report is not None, f"{name} ended without a report"

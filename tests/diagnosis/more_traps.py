@@ -115,12 +115,12 @@ import torch
 from torch import nn
 from torch.optim import SGD
 class Config:
-    lr = 10.0
+    lr = 10.0 #!
 def main(c):
     torch.manual_seed(0)
     x = torch.randn(64, 5); y = x.sum(1, keepdim=True)
     net = nn.Sequential(nn.Linear(5, 16), nn.ReLU(), nn.Linear(16, 1))
-    opt = SGD(net.parameters(), lr=c.lr) #!
+    opt = SGD(net.parameters(), lr=c.lr)
     for _ in range(30):
         loss = nn.MSELoss()(net(x), y)
         opt.zero_grad(); loss.backward(); opt.step()
@@ -190,8 +190,8 @@ torch.manual_seed(0)
 class Block(nn.Module):
     def __init__(self):
         super().__init__()
-        self.fc, self.act = nn.Linear(8, 32), nn.ReLU() #!
-        nn.init.constant_(self.fc.bias, -20.0)
+        self.fc, self.act = nn.Linear(8, 32), nn.ReLU()
+        nn.init.constant_(self.fc.bias, -20.0) #!
     def forward(self, x): return self.act(self.fc(x))
 net = nn.Sequential(Block(), nn.Linear(32, 1)); opt = torch.optim.Adam(net.parameters())
 for _ in range(20):
@@ -234,6 +234,7 @@ Learner().fit()
         """
 import torch
 from torch import nn
+torch.manual_seed(0)
 body, head = nn.Linear(4, 8), nn.Linear(8, 1)
 opt = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1, momentum=0.9)
 def step():

@@ -2,18 +2,19 @@
 
 import pytest
 
-from . import more_traps, traps, variants
+from . import everyday_clean, everyday_traps, more_traps, traps, variants
 from .doctored import doctored
 
 # A trap of another kind that a repaired program may still have: it had it before.
 STAYS = {"leak_eval_total": {"graph-never-used"}}
 # Fixes that are not enough where they are tried, and so are not shown.
-WITHOUT_FIX = {"unused_layer", "optim_groups", "nan_in_batch", "slow_samples"}
+WITHOUT_FIX = {"unused_layer", "optim_groups", "nan_in_batch", "slow_samples", "argmax_path"}
 
 
-@pytest.fixture(scope="module", params=["more_traps", "variants"])
+@pytest.fixture(scope="module", params=["more_traps", "variants", "everyday_traps"])
 def reports(request):
-    table = {"more_traps": more_traps, "variants": variants}[request.param].TRAPS
+    modules = {"more_traps": more_traps, "variants": variants, "everyday_traps": everyday_traps}
+    table = modules[request.param].TRAPS
     return table, doctored({name: text for name, (_, text) in table.items()})
 
 
@@ -47,7 +48,7 @@ def test_no_fix_fails(reports):
 
 
 def test_silent_on_programs_that_train_well():
-    programs = {**more_traps.CLEAN, **traps.CLEAN}
+    programs = {**more_traps.CLEAN, **traps.CLEAN, **everyday_clean.CLEAN}
     assert len(programs) >= 10
     said = doctored(programs, fixes=False)
     wrong = {

@@ -360,12 +360,12 @@ from dataclasses import dataclass, field
 from torch import nn
 @dataclass
 class Hyper:
-    lr: float = 30.0
+    lr: float = 30.0 #!
     steps: int = 25
 class Fit:
     def __init__(self, h):
         self.net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
-        self.opt = torch.optim.SGD(self.net.parameters(), lr=h.lr) #!
+        self.opt = torch.optim.SGD(self.net.parameters(), lr=h.lr)
     def go(self, n):
         for _ in range(n):
             x = torch.randn(32, 4)

@@ -132,6 +132,7 @@ _EFFECTS = {
     "learning-rate-too-large": {"relu-dead", "nan-made", "nan-gradient", "loss-scale-falls"},
     "gradients-never-zeroed": {"learning-rate-too-large", "gradients-explode", "relu-dead"},
     "optimizer-never-steps": {"gradients-never-zeroed"},
+    "optimizer-made-in-loop": {"gradients-never-zeroed"},
     "clip-at-wrong-place": {"gradients-explode", "learning-rate-too-large"},
     "nan-made": {"loss-scale-falls"},
     "nan-gradient": {"loss-scale-falls"},

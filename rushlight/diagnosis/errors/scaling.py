@@ -81,3 +81,42 @@ def not_scaled(raised: Raised):
         related=[Related(at.file, at.line, "the step that divides by the scale")],
         fixes=[Fix(f"{text}.backward()", [spot.source.replace((loss, text))])],
     )
+
+
+kind(
+    "scaler-passed-by",
+    "The optimizer steps with gradients that are still multiplied by the loss scale",
+    """
+After scaler.scale(loss).backward() the gradients are tens of thousands of times too large.
+scaler.step(optimizer) divides them, leaves the step out where one is infinite, and lets update()
+adapt the scale. optimizer.step() does none of it.
+""",
+)
+
+
+@explains(AssertionError, r"No inf checks were recorded prior to update")
+def passed_by(raised: Raised):
+    """The optimizer's own step, where scaler.step was meant."""
+    at = raised.innermost
+    if not isinstance(at.node, ast.Call) or not isinstance(at.node.func, ast.Attribute):
+        return None
+    scaler = at.source.segment(at.node.func.value)
+    found = [
+        spot
+        for spot in upstream.calls(upstream.user_sources(raised), "step")
+        if isinstance(spot.node.func, ast.Attribute)
+        and not spot.node.args
+        and any(w in ast.unparse(spot.node.func.value).lower() for w in ("opt", "adam", "sgd"))
+    ]
+    if not found:
+        return None
+    spot = min(found, key=lambda s: (s.file != at.file, abs(s.line - at.line)))
+    text = f"{scaler}.step({spot.source.segment(spot.node.func.value)})"
+    return raised.finding(
+        "scaler-passed-by",
+        f"{spot.text} steps past the scaler",
+        spot.place,
+        evidence=[f"0 calls of {scaler}.step ran before {scaler}.update()"],
+        related=[Related(at.file, at.line, "the update that had nothing to go by")],
+        fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+    )

@@ -121,6 +121,31 @@ def _converted(raised, target, method: str, id: str, title: str, evidence, other
     return raised.finding(id, title, place, evidence=evidence, related=related, fixes=fixes)
 
 
+def _one_hot(raised: Raised, at, target):
+    """A one-hot target where the loss takes the class numbers themselves."""
+    spot = upstream.beginning(raised, target)
+    if spot is None or upstream.called(spot.node) != "one_hot" or not spot.node.args:
+        return None
+    loss = upstream.called(at.node)
+    if "floating point type for target" not in raised.message:
+        return None
+    labels = spot.source.segment(spot.node.args[0])
+    text = changes.method(spot.source, spot.node, "float()")
+    fixes = [
+        Fix(f"{labels}: the class numbers", [spot.source.replace((spot.node, labels))]),
+        Fix(f"{text}: one-hot as probabilities", [spot.source.replace((spot.node, text))]),
+    ]
+    related = [Related(at.file, at.line, "the loss that got it")] if spot.line != at.line else []
+    return raised.finding(
+        "target-dtype",
+        f"the target is one-hot in whole numbers; {loss} takes the class numbers",
+        spot.place,
+        evidence=[f"target is {values.describe(target)}, a single 1 in each row"],
+        related=related,
+        fixes=fixes,
+    )
+
+
 _TO_FLOATS = {"float", "double", "half", "to", "astype"}
 
 
@@ -205,6 +230,9 @@ def dtype(raised: Raised):
     name = values.dtype_name(target.dtype)
     if name == "int64" and not wants_floats:
         return None
+    encoded = _one_hot(raised, at, target) if wants_floats else None
+    if encoded is not None:
+        return encoded
     return _converted(
         raised,
         target,

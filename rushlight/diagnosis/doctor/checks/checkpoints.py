@@ -122,18 +122,38 @@ class Loading(Check):
     def whole(self, site, module):
         cls, count = type(module), sum(p.numel() for p in module.parameters())
         fixes, call = [], places.call_at(site)
-        if call is not None and call.args and not isinstance(call.args[0], ast.Dict):
+        at = site
+        entry = _entry_of(site, call, module)
+        if entry is not None:
+            text = f"{site.source.segment(entry)}.state_dict()"
+            at = (site.file, entry.lineno)
+            fixes.append(Fix(text, [site.source.replace((entry, text))]))
+        elif call is not None and call.args and not isinstance(call.args[0], ast.Dict):
             text = f"{site.source.segment(call.args[0])}.state_dict()"
             fixes.append(Fix(text, [site.source.replace((call.args[0], text))]))
         return found(
             "whole-model-saved",
             "note",
-            site,
+            at,
             f"the whole {type(module).__name__} is pickled, with its class by name",
             [f"loading its {count:,} values needs {cls.__qualname__} of {cls.__module__} as it is"],
             [],
             fixes,
         )
+
+
+def _entry_of(site, call, module):
+    """The model's name in the dictionary that is saved, written there or a few lines before."""
+    given = call.args[0] if call is not None and call.args else None
+    if isinstance(given, ast.Name):
+        scopes = (site.source.function_of(call), None)
+        made = [site.source.last_assignment(given.id, site.line, s) for s in scopes]
+        given = next((getattr(m, "value", None) for m in made if m is not None), None)
+    if not isinstance(given, ast.Dict):
+        return None
+    plain = [v for v in given.values if isinstance(v, (ast.Name, ast.Attribute))]
+    named = [v for v in plain if any(w in ast.unparse(v).lower() for w in ("model", "net"))]
+    return (named or plain or [None])[0]
 
 
 def _sketch(state):

@@ -8,7 +8,7 @@ import weakref
 
 from rushlight import _C
 
-from ... import changes
+from ... import changes, upstream
 from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places
@@ -51,7 +51,7 @@ or tolist() once before the loop. A single item() per step is no harm.
 )
 
 FLOATS = {"to", "float", "double", "half", "bfloat16", "type", "type_as"}
-LEAST_BYTES = 8 << 20
+LEAST_BYTES = 2 << 20
 MIXING = (
     "add sub mul div rsub __rsub__ mse_loss l1_loss smooth_l1_loss huber_loss where add_ sub_ mul_ "
     "maximum minimum pow binary_cross_entropy_with_logits"
@@ -107,6 +107,9 @@ class Float64(Check):
                 alike = isinstance(one, _C.TensorBase) and one.dtype == tensor.dtype
                 if alike and one.shape[1:] == tensor.shape[1:]:
                     whole = one
+            array = _array_of(dataset, tensor)
+            if array is not None:
+                return array
         return places.origin_node(whole)
 
     def findings(self, doctor):
@@ -125,8 +128,8 @@ class Float64(Check):
         ]
         at, fixes = site, []
         if spot is not None and isinstance(spot[1], ast.Call):
-            source, node = spot
-            text = changes.method(source, node, "float()")
+            source, node = spot[:2]
+            text = changes.method(source, node, "float()" if len(spot) == 2 else spot[2])
             at = (source.file, node.lineno)
             fixes.append(Fix(text, [source.replace((node, text))]))
         operand = places.operand(site, number)
@@ -138,6 +141,17 @@ class Float64(Check):
             "float64-creeps-in", "time", at, "float64 data makes float32 results float64", evidence,
             related, fixes,
         )  # fmt: skip
+
+
+def _array_of(dataset, tensor):
+    """(Source, node, conversion) of a float64 array that a dataset makes its samples from."""
+    for name, held in vars(dataset).items():
+        is_array = type(held).__module__ == "numpy" and str(getattr(held, "dtype", "")) == "float64"
+        if is_array and tuple(held.shape[1:]) == tuple(tensor.shape[1:]):
+            spot = upstream.attribute_of(dataset, name)
+            if spot is not None:
+                return spot.source, spot.node, 'astype("float32")'
+    return None
 
 
 @check

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import ClassVar
 
 from ...finding import Edit, Fix
@@ -60,6 +61,7 @@ class State:
         self.piled, self.steps, self.lost = 0, 0, 0
         self.backward_site = self.step_site = self.lost_site = None
         self.norms = []
+        self.zero_site = self.apart = None  # where gradients are cleared, though not at each step
 
 
 @check
@@ -86,7 +88,7 @@ class Zeroing(Check):
 
     def zero(self, optimizer, site):
         state = self.state(optimizer)
-        state.zeroed = True
+        state.zeroed, state.zero_site = True, site
         if state.backwards:
             state.zeroed_after = site
         state.backwards = 0
@@ -114,6 +116,7 @@ class Zeroing(Check):
             state.lost_site = state.zeroed_after
         elif state.backwards and not state.zeroed:
             state.piled += 1
+            state.apart = state.zero_site or state.apart
             if state.piled in (1, 2, 4, 8, 16) or state.piled % 64 == 0:
                 state.norms.append(_norm(optimizer))
         state.zeroed, state.backwards, state.zeroed_after = False, 0, None
@@ -121,7 +124,8 @@ class Zeroing(Check):
     def findings(self, doctor):
         out = []
         for _, state in self.states.values():
-            if state.steps >= 3 and state.piled >= state.steps - 1 and state.backward_site:
+            often = state.piled >= state.steps - 1 or state.piled >= max(3, 0.5 * state.steps)
+            if state.steps >= 3 and often and state.backward_site:
                 out.append(self.never(state))
             elif state.lost >= 2 and state.lost >= 0.9 * state.steps:
                 out.append(self.wrong_place(state))
@@ -137,6 +141,9 @@ class Zeroing(Check):
         back, step, fixes = state.backward_site, state.step_site, []
         call = places.call_at(step) if step.node is not None else None
         name = _receiver(step, call, "step")
+        misplaced = self.misplaced(state, name, evidence) if name else None
+        if misplaced is not None:
+            return misplaced
         if name:
             same = step.code is back.code and back.statement is not None
             if same and not isinstance(back.statement, (ast.If, ast.For, ast.While, ast.With)):
@@ -153,6 +160,34 @@ class Zeroing(Check):
             [(step, "the step that uses the sum")],
             fixes,
         )
+
+    def misplaced(self, state, name, evidence):
+        """zero_grad that is named and not called, meant for another optimizer, or too far out."""
+        back, source = state.backward_site, state.backward_site.source
+        named = places.named_only(source, name, "zero_grad")
+        if named is not None:
+            edit = source.replace((named.value, f"{name}.zero_grad()"))
+            at, fix = named, Fix(f"{name}.zero_grad(): it was named, not called", [edit])
+        elif (twice := _cleared_twice(source, name)) is not None:
+            other = ast.unparse(twice.value.func.value)
+            edit = source.replace((twice.value.func.value, name))
+            at, fix = twice, Fix(f"{name}.zero_grad(): {other} is cleared twice", [edit])
+        else:
+            zero = state.apart
+            outside = zero is not None and zero.code is back.code and zero.statement is not None
+            mine = source.loops_around(zero.statement) if outside else []
+            inner = source.loops_around(back.statement) if outside and back.statement else []
+            if not outside or len(inner) <= len(mine):
+                return None
+            edits = [source.remove(zero.statement)]
+            text = source.segment(zero.statement)
+            edits.append(source.insert_before(back.statement, text))
+            at, fix = zero.statement, Fix(f"{text} before backward", edits)
+        return found(
+            "gradients-never-zeroed", "wrong result", (source.file, at.lineno),
+            "gradients are not cleared at each step", evidence,
+            [(back, "each backward adds to what is there"), (state.step_site, "the step")], [fix],
+        )  # fmt: skip
 
     def wrong_place(self, state):
         site, back, fixes = state.lost_site, state.backward_site, []
@@ -171,9 +206,22 @@ class Zeroing(Check):
         )
 
 
+def _cleared_twice(source, name: str) -> ast.Expr | None:
+    """The second of two equal calls of zero_grad in a row, neither of them for ``name``."""
+    for node in ast.walk(source.tree):
+        for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
+            for a, b in itertools.pairwise(block if isinstance(block, list) else ()):
+                text = ast.unparse(a)
+                same = text == ast.unparse(b) and text.endswith(".zero_grad()")
+                if same and not text.startswith(f"{name}."):
+                    return b
+    return None
+
+
 def _is_clear(optimizer) -> bool:
     """Whether all gradients of an optimizer are None or zero."""
-    grads = (p.grad for p in places.parameters_of(optimizer) if p.grad is not None)
+    held = (p for p in places.parameters_of(optimizer) if p.requires_grad)
+    grads = (p.grad for p in held if p.grad is not None)
     return not any(bool((g.detach() != 0).any()) for g in grads)
 
 
@@ -204,7 +252,7 @@ class Clipping(Check):
     def start(self, doctor):
         self.fresh = False  # a backward ran since the last step or clearing
         self.scaled = self.unscaled = False
-        self.wrong, self.scaled_clips, self.clips = {}, {}, {}
+        self.wrong, self.scaled_clips, self.clips, self.nothing = {}, {}, {}, {}
         self.backward_site = self.step_site = self.scaler_site = None
         self.backward_sites = set()
         watch = doctor.watch
@@ -247,6 +295,9 @@ class Clipping(Check):
         if site is None:
             return
         self.clips[site] = self.clips.get(site, 0) + 1
+        if not parameters:
+            self.nothing[site] = self.nothing.get(site, 0) + 1
+            return
         if not self.fresh:
             self.wrong[site] = self.wrong.get(site, 0) + 1
         elif self.scaled and not self.unscaled:
@@ -258,10 +309,32 @@ class Clipping(Check):
         for site, count in self.wrong.items():
             if count == self.clips[site] and count > 1 and self.step_site:
                 out.append(self.misplaced(site, count))
+        for site, count in self.nothing.items():
+            if count > 1 and count >= self.clips[site] - 1:
+                out.append(self.of_nothing(site, count))
         for site, (count, scale) in self.scaled_clips.items():
             if count == self.clips[site] and self.scaler_site:
                 out.append(self.not_unscaled(site, count, scale))
         return out
+
+    def of_nothing(self, site, count):
+        """A generator of parameters that was used up by its first reader."""
+        call, at, fixes, source = places.call_at(site), site, [], site.source
+        given = call.args[0] if call is not None and call.args else None
+        if isinstance(given, ast.Name):
+            scopes = (source.function_of(call), None)
+            made = [source.last_assignment(given.id, site.line, s) for s in scopes]
+            made = next((m.value for m in made if m is not None and hasattr(m, "value")), None)
+            if isinstance(made, ast.Call):
+                text = f"list({source.segment(made)})"
+                at = (source.file, made.lineno)
+                fixes = [Fix(text, [source.replace((made, text))])]
+        evidence = [f"{count} of {self.clips[site]} calls got 0 parameters: nothing was clipped"]
+        return found(
+            "clip-at-wrong-place", "wrong number", at,
+            "the parameters to clip were used up: a generator can be walked once", evidence,
+            [(site, "clips nothing")] if at is not site else [], fixes,
+        )  # fmt: skip
 
     def misplaced(self, site, count):
         back, fixes = self.backward_site, []

@@ -123,7 +123,7 @@ class Kept(Check):
                 summed,
             )
         )
-        del looks[:-4]
+        del looks[:-6]
 
     def findings(self, doctor):
         out, seen = [], set()
@@ -208,6 +208,18 @@ class Kept(Check):
             ]
             if len(sides) == 1:
                 return [_detached(source, sides[0])]
+        if isinstance(value, ast.IfExp):
+            tested = {n.id for n in ast.walk(value.test) if isinstance(n, ast.Name)}
+            parts = [
+                n
+                for branch in (value.body, value.orelse)
+                for n in ast.walk(branch)
+                if isinstance(n, ast.Name) and n.id not in tested and n.id != name
+            ]
+            parts = [n for n in parts if not isinstance(n.parent, (ast.Attribute, ast.Call))]
+            if len({n.id for n in parts}) == 1:
+                changes_ = [(n, f"{n.id}.detach()") for n in parts]
+                return [Fix(f"{parts[0].id}.detach()", [source.replace(*changes_)])]
         plain = isinstance(statement.targets[0], (ast.Name, ast.Attribute))
         if isinstance(value, ast.Call) and len(statement.targets) == 1 and plain:
             target = source.segment(statement.targets[0])
@@ -232,6 +244,9 @@ class Look(NamedTuple):
 
 def _grows(looks) -> bool:
     """A chain that got longer between all looks, or a container that keeps its first tensor."""
+    if looks[-1].what == "tensor" and len(looks) > 3:
+        # a sum that begins anew at each epoch: three looks in a row within one of them
+        return any(_grows(looks[k : k + 3]) for k in range(len(looks) - 2))
     pairs = list(itertools.pairwise(looks))
     last = looks[-1]
     if last.what == "tensor" or (last.summed is not None and last.count == looks[0].count):
@@ -330,7 +345,10 @@ def _put_into(source, name):
     """The statement that puts something into a container of that name: (node, what is put)."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            holder = ast.unparse(node.func.value).rpartition(".")[2].split("[")[0]
+            inner = node.func.value
+            while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+                inner = inner.func.value  # held.setdefault(key, []).append(...)
+            holder = ast.unparse(inner).rpartition(".")[2].split("[")[0]
             adds = node.func.attr in ("append", "appendleft", "add", "extend") and node.args
             if adds and holder == name:
                 return node, node.args[0]
@@ -346,11 +364,20 @@ def _put_into(source, name):
 
 
 def _detached(source, node) -> Fix:
-    if isinstance(node, (ast.Tuple, ast.List)) and node.elts:
-        changes = [(e, _detach_text(source, e)) for e in node.elts]
+    elements = getattr(node, "values" if isinstance(node, ast.Dict) else "elts", None)
+    if elements and isinstance(node, (ast.Tuple, ast.List, ast.Dict)):
+        changes = [(e, _detach_text(source, e)) for e in elements if not _is_plain(e)]
         return Fix("detached", [source.replace(*changes)])
     text = _detach_text(source, node)
     return Fix(text, [source.replace((node, text))])
+
+
+def _is_plain(node) -> bool:
+    """A constant, or a call of item() and its like: no tensor."""
+    reads = ("item", "tolist", "float", "int", "len", "detach", "numpy")
+    return isinstance(node, ast.Constant) or (
+        isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in reads
+    )
 
 
 def _detach_text(source, node) -> str:

@@ -181,16 +181,19 @@ class Hidden(Check):
 
     def repetition(self, site, node, children):
         source = site.source
-        listed, count = (
-            (node.left, node.right) if isinstance(node.left, ast.List) else (node.right, node.left)
-        )
-        part = listed.elts[0]
+        if isinstance(node, ast.BinOp):
+            is_left = isinstance(node.left, ast.List)
+            listed, count = (node.left, node.right) if is_left else (node.right, node.left)
+            part, many = listed.elts[0], f"range({source.segment(count)})"
+        else:
+            part, many = node.elt, source.segment(node.generators[0].iter)
         made = source.segment(part)
         if isinstance(part, ast.Name):
             statement = source.last_assignment(part.id, node.lineno, source.function_of(node))
             if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
                 made = source.segment(statement.value)
-        new = f"[{made} for _ in range({source.segment(count)})]"
+        new = f"[{made} for _ in {many}]"
+        new = new[1:-1] if isinstance(node, ast.GeneratorExp) else new
         sizes = sum(p.numel() for p in children[0].parameters())
         evidence = [
             (
@@ -239,6 +242,11 @@ def _with_appends(source, module, name, statement, edits):
 
 
 def _is_repetition(node) -> bool:
+    """``[layer] * n``, or ``[layer for _ in range(n)]`` of a name that the loop does not bind."""
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and isinstance(node.elt, ast.Name):
+        bound = {n.id for g in node.generators for n in ast.walk(g.target)
+                 if isinstance(n, ast.Name)}  # fmt: skip
+        return len(node.generators) == 1 and node.elt.id not in bound
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
         return False
     listed = next((s for s in (node.left, node.right) if isinstance(s, ast.List)), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
+from ... import changes
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
 from .. import places
@@ -49,7 +50,7 @@ class Reshape(Check):
             return
         before, after = tuple(op.args[0].shape), tuple(op.result.shape)
         order = _swapped(before, after) or _split_heads(before, after)
-        if order is not None and not _is_even(op.args[0]):
+        if order is not None and op.module is None and not _is_even(op.args[0]):
             self.seen[op.site] = (op.site, op.name, before, after, order)
 
     def findings(self, doctor):
@@ -179,10 +180,42 @@ class Cat(Check):
             self.collected(site, place),
         )
 
+    def from_nothing(self, source, statement, call, place):
+        """``t = piece if t is None else cat([t, piece])``: the pieces in a list, one cat."""
+        loops, target = source.loops_around(statement), statement.targets[0]
+        listed = call.args[0] if call.args else None
+        pair = isinstance(listed, (ast.List, ast.Tuple)) and len(listed.elts) == 2 and place == 0
+        if not loops or not isinstance(target, ast.Name) or not pair:
+            return []
+        loop, parts = loops[-1], f"{target.id}_parts"
+        within = {id(n) for n in ast.walk(statement)}
+        for node in ast.walk(loop):
+            if isinstance(node, ast.Name) and node.id == target.id and id(node) not in within:
+                return []  # it is read while it grows
+        whole = changes.with_part(source, call, listed, parts)
+        lines = list(source.lines[loop.lineno - 1 : loop.end_lineno])
+        at, end = statement.lineno - loop.lineno, statement.end_lineno - loop.lineno
+        piece = source.segment(listed.elts[1])
+        lines[at : end + 1] = [source.indented(statement, f"{parts}.append({piece})")]
+        lines = [
+            source.indented(loop, f"{parts} = []"),
+            *lines,
+            source.indented(loop, f"{target.id} = {whole}"),
+        ]
+        edit = Edit(source.file, loop.lineno, loop.end_lineno, "\n".join(lines))
+        return [Fix("collect the pieces, cat once", [edit])]
+
     def collected(self, site, place):
         source, statement = site.source, site.statement
         call = places.call_at(site)
-        if not isinstance(statement, ast.Assign) or statement.value is not call:
+        if not isinstance(statement, ast.Assign):
+            return []
+        if isinstance(statement.value, ast.IfExp) and call in (
+            statement.value.body,
+            statement.value.orelse,
+        ):
+            return self.from_nothing(source, statement, call, place)
+        if statement.value is not call:
             return []
         loops = source.loops_around(statement)
         target = statement.targets[0]

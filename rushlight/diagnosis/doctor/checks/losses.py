@@ -38,6 +38,7 @@ DOUBLE = {
     "nll_loss": ("softmax",),
     "nll_loss_nd": ("softmax",),
     "binary_cross_entropy_with_logits": ("sigmoid",),
+    "kl_div": ("softmax",),
 }
 SOFTMAX = {"softmax", "_softmax", "special_softmax"}
 ELEMENTWISE_LOSSES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
@@ -83,7 +84,7 @@ class Probabilities(Check):
 
     def finding(self, made, loss, site, values, shape):
         activation = "sigmoid" if "sigmoid" in made.name else "softmax"
-        log = loss.startswith("nll")
+        log = loss.startswith(("nll", "kl"))
         wants = "log-probabilities" if log else "raw scores (logits)"
         name = loss.removesuffix("_loss") if loss.startswith("cross") else loss
         title = f"{name} wants {wants} and got {activation}'s result"

@@ -79,6 +79,7 @@ class Look:
         self.number, self.loss = number, loss
         self.sizes: dict[int, tuple[float, float, float]] = {}
         self.still = True  # no weight changed in any digit
+        self.kept: list[float] = []  # of weights in half precision: the part that stayed
 
     @property
     def gradient(self) -> float:
@@ -177,6 +178,8 @@ class Magnitudes(Check):
             sizes = (p.grad.detach(), old, new - old)
             look.sizes[id(p)] = tuple(float(t.norm()) for t in sizes)
             look.still = look.still and look.sizes[id(p)][2] == 0
+            if p.itemsize == 2:
+                look.kept.append(float((new == old).float().mean()))
         w.looks.append(look)
         now = time.perf_counter()
         w.spent += now - began
@@ -200,8 +203,13 @@ class Magnitudes(Check):
     def lost(self, w: Watched):
         rate = _rate(w.optimizer)
         looks = [k for k in w.looks if k.gradient > 0 and math.isfinite(k.gradient)]
-        if len(looks) < 3 or not all(k.still for k in looks) or rate == 0:
+        kept = [statistics.median(k.kept) for k in looks if k.kept]
+        if len(kept) >= 3 and statistics.median(kept) > 0.5 and rate:
+            return self.rounded(w, kept, rate)
+        if len(looks) < 3 or not all(k.still for k in looks):
             return None
+        if rate == 0:
+            return self.without_rate(w, looks)
         kinds = {str(p.dtype).removeprefix("torch.") for p in places.parameters_of(w.optimizer)}
         evidence = [
             (
@@ -213,6 +221,46 @@ class Magnitudes(Check):
         title = f"the steps of {type(w.optimizer).__name__} change nothing"
         fixes = _other_rates(w.site, rate, (1e3, 1e6))
         return found("updates-lost", "wrong result", w.site, title, evidence, [], fixes)
+
+    def without_rate(self, w: Watched, looks):
+        """A learning rate of 0 that no schedule raises."""
+        if any("initial_lr" in g for g in w.optimizer.param_groups):
+            return None
+        node, fixes = _written_rate(w.site), []
+        if node is not None:
+            fixes = [Fix("lr=0.001", [w.site.source.replace((node, "0.001"))])]
+        evidence = [f"in {len(looks)} of {len(looks)} steps looked at no weight changed, rate 0"]
+        return found(
+            "updates-lost", "wrong result", _at(w.site), "the learning rate is 0", evidence, [],
+            fixes,
+        )  # fmt: skip
+
+    def rounded(self, w: Watched, kept, rate):
+        """Weights in half precision: most updates are smaller than the distance between two."""
+        evidence = [
+            (
+                f"{statistics.median(kept):.0%} of the 16-bit weights stayed as they were in a "
+                f"step (median of {len(kept)}), rate {rate:.3g}: an update below 1/256 of a "
+                "bfloat16 weight is rounded away"
+            )
+        ]
+        at, fixes, source = w.site, [], w.site.source
+        for node in ast.walk(source.tree) if source is not None else ():
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            text = ast.unparse(node)
+            if node.func.attr in ("bfloat16", "half") or (
+                node.func.attr == "to" and text.endswith((".bfloat16)", ".float16)", ".half)"))
+            ):
+                at = (source.file, node.lineno)
+                edit = source.replace((node, source.segment(node.func.value)))
+                fixes = [Fix("weights in float32; autocast computes in half precision", [edit])]
+                break
+        return found(
+            "updates-lost", "wrong result", at,
+            "16-bit weights lose most of their updates to rounding", evidence,
+            [(w.site, "the optimizer")], fixes,
+        )  # fmt: skip
 
     def grew(self, w: Watched) -> str | None:
         """How the loss went where it got worse, None otherwise."""
@@ -276,7 +324,9 @@ class Magnitudes(Check):
         ]
         fixes = _other_rates(w.site, rate, (0.1, 0.01, 0.001))
         title = f"the learning rate {rate:.3g} is too large"
-        return found("learning-rate-too-large", "wrong result", w.site, title, evidence, [], fixes)
+        at = _at(w.site)
+        related = [(w.site, "the optimizer")] if places.place(at) != places.place(w.site) else []
+        return found("learning-rate-too-large", "wrong result", at, title, evidence, related, fixes)
 
     def small(self, w: Watched):
         rate, losses = _rate(w.optimizer), w.losses
@@ -296,7 +346,9 @@ class Magnitudes(Check):
         ]
         fixes = _other_rates(w.site, rate, (1e3, 1e2, 1e4))
         title = f"the learning rate {rate:.3g} is too small"
-        return found("learning-rate-too-small", "wrong result", w.site, title, evidence, [], fixes)
+        at = _at(w.site)
+        related = [(w.site, "the optimizer")] if places.place(at) != places.place(w.site) else []
+        return found("learning-rate-too-small", "wrong result", at, title, evidence, related, fixes)
 
     def vanishing(self, w: Watched):
         names = self.passes.parameter_names()
@@ -369,18 +421,30 @@ def _rate(optimizer) -> float:
     return max(float(g.get("lr", 0)) for g in optimizer.param_groups)
 
 
-def _other_rates(site, rate: float, factors) -> list[Fix]:
-    """The learning rate of an optimizer's call times some factors, where it stands as a number."""
+def _written_rate(site):
+    """The number that an optimizer's learning rate comes from, or None."""
     call = places.call_at(site)
     if call is None:
-        return []
+        return None
     node = next((k.value for k in call.keywords if k.arg == "lr"), None)
     source = site.source
     if node is None and len(call.args) > 1:
         node = call.args[1]
     if isinstance(node, (ast.Name, ast.Attribute)):
         node = _assigned(source, node, call) or node
-    if not isinstance(node, ast.Constant):
+    return node if isinstance(node, ast.Constant) else None
+
+
+def _at(site):
+    """Where a rate is to be changed: where its number stands, else where the optimizer is made."""
+    node = _written_rate(site)
+    return (site.file, node.lineno) if node is not None else site
+
+
+def _other_rates(site, rate: float, factors) -> list[Fix]:
+    """The learning rate of an optimizer times some factors, where it stands as a number."""
+    node, source = _written_rate(site), site.source
+    if node is None:
         return []
     return [Fix(f"lr={rate * f:.3g}", [source.replace((node, f"{rate * f:.3g}"))]) for f in factors]
 
@@ -393,6 +457,13 @@ def _assigned(source, node, call):
         value = getattr(statement, "value", None)
         if isinstance(value, ast.Constant):
             return value
+    for other in ast.walk(source.tree):  # a default of argparse's
+        flag = other.args[0] if isinstance(other, ast.Call) and other.args else None
+        flag = getattr(flag, "value", None)
+        if isinstance(flag, str) and flag.lstrip("-").replace("-", "_") == name:
+            given = next((k.value for k in other.keywords if k.arg == "default"), None)
+            if isinstance(given, ast.Constant):
+                return given
     for other in ast.walk(source.tree):  # lr=... of a call, or a field of a class
         is_keyword = isinstance(other, ast.keyword) and other.arg == name
         targets = getattr(other, "targets", None) or [getattr(other, "target", None)]

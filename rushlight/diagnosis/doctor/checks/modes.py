@@ -135,7 +135,7 @@ class Modes(Check):
         active = [(n, m) for n, m in specials if m.training]
         grad = torch.is_grad_enabled()
         site = site_of(frame)
-        if not grad and active:
+        if not grad and active and not _is_teacher(module, active):
             entry = self.evaluated.setdefault((site, id(module)), [0, module, active, self.steps])
             entry[0] += 1
             entry[3] = self.passes.arguments
@@ -260,6 +260,12 @@ class Modes(Check):
             related,
             fixes,
         )
+
+
+def _is_teacher(module, active) -> bool:
+    """Batch norm alone in a model that learns nothing itself: a target network."""
+    norms = all("Norm" in type(m).__name__ for _, m in active)
+    return norms and not any(p.requires_grad for p in module.parameters())
 
 
 def spread(module, arguments) -> str:

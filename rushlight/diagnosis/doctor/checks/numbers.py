@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from rushlight import _C
 
+from ... import changes
 from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places
@@ -164,6 +165,16 @@ class Nan(Check):
             fixes += self.uncorrected(site)
         if name in ("sqrt", "log", "div", "log2", "log10", "rsqrt"):
             fixes += self.clamped(site, name)
+        if name in ("mul", "add", "sub", "rsub"):
+            fixes += self.of_logarithms(site)
+        if name in ("acos", "asin"):
+            fixes += self.bounded(site)
+        if name == "mean" and 0 in shape:
+            evidence = [f"the mean of 0 values, {shape}: 0 divided by 0"]
+            fixes += self.of_none(site)
+        if name in ("cross_entropy_loss", "nll_loss"):
+            evidence.append("all targets are ignored: a mean of 0 values")
+            fixes += self.all_ignored(site)
         return found(
             "nan-made", "wrong result", at, f"{name} made NaN here first", evidence, related, fixes
         )
@@ -207,6 +218,54 @@ class Nan(Check):
         text = text if isinstance(node, (ast.Name, ast.Call, ast.Attribute)) else f"({text})"
         text = f"{text}.clamp(min=1e-12)"
         return [Fix(text, [site.source.replace((node, text))])]
+
+    def of_logarithms(self, site):
+        """``p * log(p)``: 0 times -inf; the logarithms of the statement kept from 0."""
+        changed = []
+        for node in ast.walk(site.statement) if site.statement is not None else ():
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("log"):
+                inner = _operand_of(site.source, node)
+                if inner is not None:
+                    text = site.source.segment(inner)
+                    plain = isinstance(inner, (ast.Name, ast.Call, ast.Attribute))
+                    text = text if plain else f"({text})"
+                    changed.append((inner, f"{text}.clamp(min=1e-12)"))
+        return [Fix(changed[0][1], [site.source.replace(*changed)])] if changed else []
+
+    def bounded(self, site):
+        """acos and asin of what rounding has put beyond 1."""
+        inner = places.operand(site, 0)
+        if inner is None:
+            return []
+        text = site.source.segment(inner)
+        text = text if isinstance(inner, (ast.Name, ast.Call, ast.Attribute)) else f"({text})"
+        text = f"{text}.clamp(-1 + 1e-7, 1 - 1e-7)"
+        return [Fix(text, [site.source.replace((inner, text))])]
+
+    def of_none(self, site):
+        """The sum over at least one, in place of the mean of nothing."""
+        node, inner = site.node, places.operand(site, 0)
+        if not isinstance(node, ast.Call) or inner is None or not places.is_method(site):
+            return []
+        text = site.source.segment(inner)
+        text = text if isinstance(inner, (ast.Name, ast.Call, ast.Subscript)) else f"({text})"
+        if node.args or node.keywords:
+            return []
+        new = f"{text}.sum() / max({text}.numel(), 1)"
+        return [Fix(f"{new}: 0 for none", [site.source.replace((node, new))])]
+
+    def all_ignored(self, site):
+        """The sum, divided by the number of targets that count, at least 1."""
+        call = places.call_at(site)
+        if call is None or len(call.args) < 2:
+            return []
+        source = site.source
+        given = next((k.value for k in call.keywords if k.arg == "ignore_index"), None)
+        ignored = source.segment(given) if given is not None else "-100"
+        text = changes.with_keyword(source, call, "reduction", '"sum"')
+        target = changes.atom(source, call.args[1])
+        new = f"{text} / ({target} != {ignored}).sum().clamp(min=1)"
+        return [Fix("the sum over at least one target", [source.replace((call, new))])]
 
     def in_backward(self, name, origin, nans, count):
         file, _, line, *_ = origin

@@ -277,7 +277,8 @@ class Held(Check):
                 and isinstance(node.func, ast.Attribute)
                 and node.func.attr == "detach"
             ):
-                changes.append((node, source.segment(node.func.value)))
+                whole, text = _round_trip(node), source.segment(node.func.value)
+                changes.append((whole, text))
         related = []
         if not changes and statement is not None:
             at, changes = _data_before(source, statement)
@@ -293,6 +294,21 @@ class Held(Check):
             related,
             fixes,
         )
+
+
+def _round_trip(node: ast.Call) -> ast.AST:
+    """For ``torch.from_numpy(z.detach().numpy())`` the whole, else the call of detach itself."""
+    at = node.parent
+    while isinstance(at, (ast.Attribute, ast.Call)) and _is_handed_on(at):
+        at = at.parent
+    back = ("from_numpy", "tensor", "as_tensor", "Tensor")
+    is_back = isinstance(at, ast.Call) and ast.unparse(at.func).rpartition(".")[2] in back
+    return at if is_back and at is not node.parent else node
+
+
+def _is_handed_on(node) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node.func, "attr", "")
+    return name in ("numpy", "cpu", "tolist", "copy", "astype", "item")
 
 
 def _layer(model, name: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from typing import ClassVar
 
+from ...finding import Edit, Fix
 from ...registry import Check, check, kind
 from .. import places
 from ..places import found
@@ -18,6 +20,54 @@ reason: a NaN in the forward pass or the data, or a loss that explodes. No step 
 lasts.
 """,
 )
+
+
+kind(
+    "backward-under-autocast",
+    "backward() runs inside of the autocast region",
+    """
+Backward ops run in the dtypes that autocast chose for their forward ops; they need no region, and
+PyTorch advises against one around backward(): ops of a custom backward would be cast once more. End
+the region before backward().
+""",
+)
+
+
+@check
+class BackwardInside(Check):
+    kinds = ("backward-under-autocast",)
+    needs: ClassVar = {"*": ("backward", 1, "no backward ran")}
+
+    def start(self, doctor):
+        self.seen = {}
+        doctor.watch.on("backward", self.backward)
+
+    def backward(self, tensor, arguments):
+        from rushlight import is_autocast_enabled
+
+        if is_autocast_enabled("cpu"):
+            site = places.here()
+            self.seen[site] = self.seen.get(site, 0) + 1
+
+    def findings(self, doctor):
+        return [self.finding(s, n) for s, n in self.seen.items() if s is not None and n > 1]
+
+    def finding(self, site, count):
+        fixes, statement = [], site.statement
+        block = getattr(statement, "parent", None)
+        if (
+            isinstance(block, ast.With)
+            and block.body[0] is not statement
+            and any("autocast" in ast.unparse(i.context_expr) for i in block.items)
+        ):
+            rest = [s for s in block.body if s.lineno >= statement.lineno]
+            by = len(site.source.indentation(block)) - len(site.source.indentation(statement))
+            text = site.source.reindented(statement.lineno, rest[-1].end_lineno, by)
+            edit = Edit(site.file, statement.lineno, rest[-1].end_lineno, text)
+            fixes.append(Fix("after the region", [edit]))
+        title = "backward runs inside of the autocast region"
+        evidence = [f"{count} backward calls with autocast on"]
+        return found("backward-under-autocast", "note", site, title, evidence, [], fixes)
 
 
 @check

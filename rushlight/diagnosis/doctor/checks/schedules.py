@@ -54,9 +54,25 @@ BY_EPOCH = (
 )
 
 
+kind(
+    "scheduler-of-other-optimizer",
+    "A schedule belongs to an optimizer that never steps",
+    """
+A scheduler changes the rate of the optimizer that it was given. Where that is replaced afterwards
+(another one for fine-tuning, one made anew), the schedule goes on with the old one and the new one
+keeps its rate. Make the schedule after the optimizer that steps.
+""",
+)
+
+
 @check
 class Schedules(Check):
-    kinds = ("scheduler-per-batch", "scheduler-before-optimizer", "scheduler-never-stepped")
+    kinds = (
+        "scheduler-per-batch",
+        "scheduler-before-optimizer",
+        "scheduler-never-stepped",
+        "scheduler-of-other-optimizer",
+    )
     needs: ClassVar = {
         "*": ("scheduler", 1, "no scheduler was made"),
     }
@@ -67,6 +83,8 @@ class Schedules(Check):
         watch.on("scheduler", self.scheduler)
         watch.on("scheduler_step", self.step)
         watch.on("stepped", self.stepped)
+        self.optimizers = []
+        watch.on("optimizer", lambda o: self.optimizers.append((o, places.here())))
 
     def scheduler(self, scheduler):
         if id(scheduler) not in self.made:
@@ -120,7 +138,9 @@ class Schedules(Check):
         for e in self.made.values():
             scheduler, optimizer = e["scheduler"], e["scheduler"].optimizer
             steps = self.steps.get(id(optimizer), 0) - e["begun"]
-            if not e["steps"] and steps >= 4 and self.is_watched(scheduler):
+            if e["steps"] >= 2 and not steps and not e["begun"]:
+                out += self.of_another(e)
+            elif not e["steps"] and steps >= 4 and self.is_watched(scheduler):
                 out.append(self.never(e, steps))
             elif e["early"] and steps >= 2:
                 out.append(self.early(e, steps))
@@ -128,6 +148,36 @@ class Schedules(Check):
                 finding = self.per_batch(e, steps)
                 out += [finding] if finding else []
         return out
+
+    def of_another(self, e):
+        """The schedule of an optimizer that never steps, while another one does."""
+        others = [k for k, n in self.steps.items() if n >= 2 and k != id(e["scheduler"].optimizer)]
+        site = e["site"]
+        if not others or site is None or any(id(x["scheduler"].optimizer) in others
+                                             for x in self.made.values()):  # fmt: skip
+            return []
+        optimizer = next((o for o in self.optimizers if id(o[0]) == others[0]), None)
+        steps, name = self.steps[others[0]], type(e["scheduler"]).__name__
+        evidence = [
+            (
+                f"{e['steps']} steps of the schedule changed the rate of an optimizer that made 0 "
+                f"steps; the one that made {steps} keeps its rate"
+            )
+        ]
+        fixes, related = [], []
+        if optimizer is not None and optimizer[1] is not None:
+            later = optimizer[1]
+            related = [(later, "the optimizer that steps is made here")]
+            same = later.code is site.code and later.statement is not None
+            if same and site.statement is not None and later.line > site.line:
+                edit = places.moved_after(site.source, site.statement, later.statement)
+                fixes = [Fix("the schedule after it", [edit])]
+        return [
+            found(
+                "scheduler-of-other-optimizer", "wrong result", site,
+                f"{name} schedules an optimizer that never steps", evidence, related, fixes,
+            )
+        ]  # fmt: skip
 
     def is_watched(self, scheduler):
         """Whether each of its steps was seen: not of a class with a step of its own, nor a part."""

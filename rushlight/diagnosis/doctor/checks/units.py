@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from typing import ClassVar
+
+from rushlight import _C
 
 from ...finding import Fix
 from ...registry import Check, check, kind
@@ -29,7 +32,7 @@ class Dead(Check):
     }
 
     def start(self, doctor):
-        self.seen = {}
+        self.seen, self.written = {}, {}
         doctor.watch.on("op", self.op, ("relu", "relu_"))
 
     def op(self, op):
@@ -48,12 +51,39 @@ class Dead(Check):
         units = out.shape[unit]
         alive = out.movedim(unit, -1).reshape(-1, units).amax(0) > 0
         entry[3].append((units, units - int(alive.sum())))
+        if key not in self.written:
+            self.written[key] = _written(out, op.result.grad_fn)
+
+    def never_fired(self, site, units, dead, evidence, name, writer, values):
+        """A bias far below 0, or weights of 0, that a line of the user's set."""
+        source = places.Source.of(writer[0])
+        node = source.node_at(*writer[2:6]) if source is not None else None
+        fixes = []
+        evidence = [evidence[0], f"{name} was set to {values} there, and no input gets past it"]
+        if isinstance(node, ast.Call):
+            said = ast.unparse(node.func).rpartition(".")[2]
+            numbers = [n for n in node.args if isinstance(n, (ast.Constant, ast.UnaryOp))]
+            if said in ("zeros_", "zero_") and node.args:
+                func = source.segment(node.func)[: -len(said)] + "normal_"
+                text = f"{func}({source.segment(node.args[0])}, std=0.1)"
+                fixes.append(Fix(text, [source.replace((node, text))]))
+            elif numbers:
+                fixes.append(Fix("0.0 there", [source.replace((numbers[-1], "0.0"))]))
+        return found(
+            "relu-dead", "wrong result", (writer[0], writer[2]),
+            f"{dead} of {units} units of a ReLU never fire", evidence,
+            [(site, "the ReLU")], fixes,
+        )  # fmt: skip
 
     def findings(self, doctor):
         out = []
         for site, module, count, looks in self.seen.values():
             last = looks[-3:]
-            if len(looks) >= 5 and all(units >= 4 and dead >= 0.9 * units for units, dead in last):
+            if (
+                len(looks) >= 4
+                and count >= 5
+                and all(units >= 4 and dead >= 0.9 * units for units, dead in last)
+            ):
                 out.append(self.finding(site, module, count, looks))
         return out
 
@@ -73,6 +103,9 @@ class Dead(Check):
             else "they never fired: look at the bias, the initialization and the inputs' scale"
         )
         at, fixes = site, []
+        set_ = None if died else self.written.get((site, id(module) if module else None))
+        if set_ is not None:
+            return self.never_fired(site, units, dead, evidence, *set_)
         built = places.built(module) if module is not None else None
         if built is not None:
             source, call = built
@@ -89,3 +122,29 @@ class Dead(Check):
                 fixes.append(Fix(f"{prefix}.leaky_relu instead", [edit]))
         title = f"{dead} of {units} units of a ReLU are dead"
         return found("relu-dead", "wrong result", at, title, evidence, [], fixes)
+
+
+def _written(out, grad_fn):
+    """(name, writer, values) of a layer's bias or weight that keeps a dead ReLU's inputs down."""
+    if bool((out > 0).any()) or grad_fn is None:
+        return None
+    node, found_ = grad_fn, []
+    for _ in range(2):
+        following = [n for n, _ in node.next_functions if n is not None]
+        for n in following:
+            inner = [m for m, _ in n.next_functions if m is not None]
+            found_ += [v for m in (n, *inner) if (v := getattr(m, "variable", None)) is not None]
+        if found_ or not following:
+            break
+        node = following[0]
+    for p in found_:
+        writer = _C._last_writer(p)
+        values = p.detach()
+        low, high = float(values.min()), float(values.max())
+        name = "the bias" if p.dim() == 1 else "the weight"
+        if writer is None or not (
+            (low == high == 0 and p.dim() > 1) or (p.dim() == 1 and high < -1)
+        ):
+            continue
+        return name, writer, f"{low:g}" if low == high else f"{low:.3g} ... {high:.3g}"
+    return None

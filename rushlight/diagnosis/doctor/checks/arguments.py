@@ -1,0 +1,192 @@
+"""Losses and reductions along the wrong dimension, or with their arguments exchanged."""
+
+from __future__ import annotations
+
+import ast
+import weakref
+from typing import ClassVar
+
+from rushlight import _C
+
+from ... import changes
+from ...finding import Fix
+from ...registry import Check, check, kind
+from .. import places
+from ..places import found
+
+kind(
+    "softmax-over-batch",
+    "softmax runs over the batch instead of the classes",
+    """
+softmax(dim=0) of an (N, C) tensor makes each column sum to one: the samples of a batch compete with
+each other, and a sample's scores depend on what else is in the batch. The classes are the last
+dimension: dim=1, or dim=-1.
+""",
+)
+kind(
+    "loss-arguments-swapped",
+    "A loss got its target first and the prediction second",
+    """
+cross_entropy, nll_loss, binary_cross_entropy and their modules take (prediction, target). The other
+way round nothing raises where the shapes agree; the number is another one, and gradients flow
+through the place of the target.
+""",
+)
+kind(
+    "reduction-without-keepdim",
+    "A row's sum is lined up with the columns",
+    """
+x.sum(1) of an (n, m) tensor has shape (n,), and (n, m) / (n,) lines it up with the columns. It
+raises where n is not m; in a square tensor it passes, and each value is divided by another row's
+sum. Keep the dimension: x / x.sum(1, keepdim=True).
+""",
+)
+
+SOFTMAX = ("softmax", "_softmax", "special_softmax", "log_softmax", "special_log_softmax")
+ROWS = ("nll_loss", "nll_loss_nd", "argmax", "max", "topk", "multinomial", "kl_div",
+        "cross_entropy", "cross_entropy_loss")  # fmt: skip
+TARGETED = ("cross_entropy", "cross_entropy_loss", "nll_loss", "nll_loss_nd",
+            "binary_cross_entropy", "binary_cross_entropy_with_logits")  # fmt: skip
+REDUCING = ("sum", "mean", "amax", "amin", "norm", "std", "logsumexp", "linalg_vector_norm",
+            "linalg_norm", "max", "min")  # fmt: skip
+LINED_UP = ("sub", "div", "mul", "add", "true_divide", "sub_", "div_", "mul_", "add_")
+
+
+@check
+class OverBatch(Check):
+    kinds = ("softmax-over-batch",)
+    needs: ClassVar = {"*": (f"op {' '.join(SOFTMAX)}", 1, "no softmax was seen")}
+
+    def start(self, doctor):
+        self.made, self.seen = {}, {}
+        doctor.watch.on("op", self.op, {*SOFTMAX, *ROWS})
+
+    def op(self, op):
+        if op.name in SOFTMAX:
+            dim = op.argument(1, "dim")
+            result = op.result
+            if dim in (0, -2) and result.dim() == 2 and min(result.shape) > 1:
+                self.made[op.site] = (op.site, op.module, tuple(result.shape), op.name)
+            return
+        if op.source is None or op.source.root.site not in self.made:
+            return
+        if op.name in ("argmax", "max", "topk"):
+            dim = op.argument(2 if op.name == "topk" else 1, "dim")
+            if dim not in (1, -1):
+                return
+        self.seen.setdefault(op.source.root.site, (op.name, op.site))
+
+    def findings(self, doctor):
+        return [self.finding(*self.made[site], *used) for site, used in self.seen.items()]
+
+    def finding(self, site, module, shape, name, user, used):
+        at, source, call = site, site.source, places.call_at(site)
+        built = places.built(module) if module is not None else None
+        if built is not None:
+            source, call = built
+            at = (source.file, call.lineno)
+        fixes = []
+        if call is not None:
+            numbers = [k.value for k in call.keywords if k.arg == "dim"]
+            numbers += [a for a in call.args if ast.unparse(a) in ("0", "-2")]
+            fixes = [Fix("dim=1", [source.replace((n, "1"))]) for n in numbers[:1]]
+        evidence = [
+            (
+                f"{name} of {shape} over dimension 0: each of {shape[1]} columns sums to one, "
+                f"and {user} reads the {shape[0]} rows"
+            )
+        ]
+        return found(
+            "softmax-over-batch", "wrong result", at,
+            f"{name} runs over the {shape[0]} samples, not over the {shape[1]} classes", evidence,
+            [(used, "where its rows are read")] if used.line != place_line(at) else [], fixes,
+        )  # fmt: skip
+
+
+def place_line(at) -> int:
+    return places.place(at)[1]
+
+
+@check
+class Swapped(Check):
+    kinds = ("loss-arguments-swapped",)
+
+    def start(self, doctor):
+        self.seen = {}
+        doctor.watch.on("op", self.op, TARGETED)
+
+    def op(self, op):
+        given, target = op.argument(0, "input"), op.argument(1, "target")
+        if not isinstance(given, _C.TensorBase) or not isinstance(target, _C.TensorBase):
+            return
+        if target.requires_grad and not given.requires_grad:
+            entry = self.seen.setdefault(op.site, [0, op.name])
+            entry[0] += 1
+
+    def findings(self, doctor):
+        return [self.finding(site, *one) for site, one in self.seen.items()]
+
+    def finding(self, site, count, name):
+        fixes, call = [], places.call_at(site)
+        if call is not None and len(call.args) > 1:
+            a, b = (site.source.segment(n) for n in call.args[:2])
+            edit = site.source.replace((call.args[0], b), (call.args[1], a))
+            fixes.append(Fix(f"{b} first, {a} second", [edit]))
+        evidence = [f"in {count} calls only the second argument of {name} had a gradient to get"]
+        return found(
+            "loss-arguments-swapped", "wrong result", site,
+            "the loss takes (prediction, target) and got them exchanged", evidence, [], fixes,
+        )  # fmt: skip
+
+
+@check
+class KeptDimension(Check):
+    kinds = ("reduction-without-keepdim",)
+
+    def start(self, doctor):
+        self.reduced, self.seen = {}, {}
+        doctor.watch.on("op", self.op, {*REDUCING, *LINED_UP})
+
+    def op(self, op):
+        if op.name in REDUCING:
+            self.reduce(op)
+        elif len(op.args) > 1 and isinstance(op.args[1], _C.TensorBase):
+            whole, row = op.args[0], op.args[1]
+            known = self.reduced.get(id(row))
+            if known is None or known[0]() is not row or not isinstance(whole, _C.TensorBase):
+                return
+            same = whole.dim() == 2 and whole.shape[0] == whole.shape[1] == row.shape[0]
+            if same and whole.untyped_storage().data_ptr() == known[1]:
+                self.seen.setdefault(op.site, (known[2], whole.shape[0], op.name))
+
+    def reduce(self, op):
+        whole = op.args[0] if op.args else None
+        result = op.result[0] if isinstance(op.result, tuple) else op.result
+        if not isinstance(whole, _C.TensorBase) or not isinstance(result, _C.TensorBase):
+            return
+        if whole.dim() != 2 or result.dim() != 1 or whole.shape[0] != whole.shape[1]:
+            return
+        if whole.shape[0] < 2:
+            return
+        dims = [op.kwargs.get("dim"), *op.args[1:3]]
+        if not any(d in (1, -1, [1], [-1], (1,), (-1,)) for d in dims if d is not None):
+            return
+        if len(self.reduced) > 200:
+            self.reduced.clear()
+        where = whole.untyped_storage().data_ptr()
+        self.reduced[id(result)] = (weakref.ref(result), where, op.site)
+
+    def findings(self, doctor):
+        return [self.finding(site, *one) for site, one in self.seen.items()]
+
+    def finding(self, site, reduced, n, name):
+        fixes, call = [], places.call_at(reduced)
+        if call is not None:
+            text = changes.with_keyword(reduced.source, call, "keepdim", "True")
+            fixes.append(Fix(text, [reduced.source.replace((call, text))]))
+        evidence = [f"({n}, {n}) {name} ({n},): value [i, j] met the reduction of row j, not of i"]
+        return found(
+            "reduction-without-keepdim", "wrong result", reduced,
+            "a reduction of the rows is lined up with the columns", evidence,
+            [(site, "where it is used")] if site.line != reduced.line else [], fixes,
+        )  # fmt: skip

@@ -1,0 +1,236 @@
+"""What a loop does again and again: seeding, optimizers, iterators of loaders, anomaly mode."""
+
+from __future__ import annotations
+
+import ast
+
+from ...finding import Edit, Fix
+from ...registry import Check, check, kind
+from .. import places
+from ..places import found
+
+kind(
+    "seed-in-loop",
+    "The seed is set again at every step",
+    """
+manual_seed starts the random stream anew. In the training loop each step then draws the same
+numbers: the same noise, the same dropout, the same augmentation. Seed once, before the loop.
+""",
+)
+kind(
+    "optimizer-made-in-loop",
+    "A new optimizer is made at every step",
+    """
+An optimizer carries state from step to step: momentum, Adam's averages and its count of steps. Made
+anew in the loop it forgets all of it, and a schedule's rate, too: Adam's first step has a size of
+lr in each value, whatever the gradient. Make it once, before the loop.
+""",
+)
+kind(
+    "first-batch-only",
+    "next(iter(loader)) gives the first batch again and again",
+    """
+iter(loader) begins anew: next(iter(loader)) in a loop reads the first batch each time, and the rest
+of the data is never seen. Loop over the loader, or keep one iterator.
+""",
+)
+kind(
+    "anomaly-detection-left-on",
+    "Anomaly detection is on for the whole run",
+    """
+torch.autograd.set_detect_anomaly(True) keeps a traceback for each op and looks for NaN in each
+gradient: good for finding a NaN, and several times slower. Turn it off afterwards.
+""",
+)
+
+
+def _before_loop(site, statement) -> Fix | None:
+    """A statement that moves in front of the outermost loop around it that trains."""
+    loops = site.source.loops_around(statement)
+    if not loops or statement.parent not in loops:
+        return None
+    source, loop = site.source, loops[-1]
+    by = len(source.indentation(loop)) - len(source.indentation(statement))
+    text = source.reindented(statement.lineno, statement.end_lineno, by)
+    kept = [
+        line
+        for number, line in enumerate(source.lines[loop.lineno - 1 : loop.end_lineno], loop.lineno)
+        if not statement.lineno <= number <= statement.end_lineno
+    ]
+    new = "\n".join([text, *kept])
+    return Fix("once, before the loop", [Edit(source.file, loop.lineno, loop.end_lineno, new)])
+
+
+@check
+class InLoop(Check):
+    kinds = ("seed-in-loop", "optimizer-made-in-loop")
+
+    def start(self, doctor):
+        self.seeds, self.made, self.steps = {}, {}, 0
+        watch = doctor.watch
+        watch.on("seeded", self.seeded)
+        watch.on("optimizer", self.optimizer)
+        watch.on("stepped", self.stepped)
+
+    def stepped(self, optimizer):
+        self.steps += 1
+
+    def seeded(self, seed):
+        site = places.here()
+        if site is not None:
+            entry = self.seeds.setdefault((site, seed), [0, 0, -1])
+            entry[0] += 1
+            entry[1] += self.steps > entry[2] >= 0
+            entry[2] = self.steps
+
+    def optimizer(self, optimizer):
+        site = places.here()
+        if site is None:
+            return
+        ids = tuple(id(p) for p in places.parameters_of(optimizer))
+        entry = self.made.setdefault((site, ids), [0, 0, -1, type(optimizer).__name__, optimizer])
+        entry[0] += 1
+        entry[1] += self.steps > entry[2] >= 0
+        entry[2], entry[4] = self.steps, optimizer
+
+    def findings(self, doctor):
+        out = []
+        for (site, seed), (count, between, _) in self.seeds.items():
+            if between >= 4 and site.statement is not None and self.in_loop(site):
+                out.append(self.seed(site, seed, count, between))
+        for (site, _), (count, between, _, name, optimizer) in self.made.items():
+            each = between >= 4 and count >= 0.5 * self.steps
+            if each and site.statement is not None and self.in_loop(site) and optimizer.state:
+                out.append(self.built(site, count, name))
+        return out
+
+    def in_loop(self, site) -> bool:
+        return bool(site.source.loops_around(site.statement))
+
+    def seed(self, site, seed, count, between):
+        fix = _before_loop(site, site.statement)
+        evidence = [
+            (
+                f"seed {seed} was set {count} times, {between} times of them after a step: each "
+                "turn draws the same random numbers"
+            )
+        ]
+        return found(
+            "seed-in-loop", "wrong result", site, "the random stream starts anew at each step",
+            evidence, [], [fix] if fix is not None else [],
+        )  # fmt: skip
+
+    def built(self, site, count, name):
+        fix = _before_loop(site, site.statement)
+        evidence = [
+            (
+                f"{count} of {name} were made in {self.steps} steps: each began without the state "
+                "of the one before"
+            )
+        ]
+        return found(
+            "optimizer-made-in-loop", "wrong result", site,
+            f"{name} is made anew and forgets its averages", evidence, [],
+            [fix] if fix is not None else [],
+        )  # fmt: skip
+
+
+@check
+class FirstBatch(Check):
+    kinds = ("first-batch-only",)
+
+    def start(self, doctor):
+        self.begun, self.given, self.steps = {}, {}, 0
+        watch = doctor.watch
+        watch.on("loader", self.loader)
+        watch.on("batch", self.batch)
+        watch.on("stepped", self.stepped)
+
+    def stepped(self, optimizer):
+        self.steps += 1
+
+    def loader(self, loader):
+        site = places.here()
+        if site is not None:
+            key = (site.file, site.line, id(loader))
+            entry = self.begun.setdefault(key, [0, 0, loader, -1, site])
+            entry[0] += 1
+            entry[1] += self.steps > entry[3] >= 0
+            entry[3] = self.steps
+
+    def batch(self, loader, batch):
+        self.given[id(loader)] = self.given.get(id(loader), 0) + 1
+
+    def findings(self, doctor):
+        from rushlight.utils.data import SequentialSampler
+
+        out = []
+        for (*_, key), (count, between, loader, _, site) in self.begun.items():
+            same = isinstance(getattr(loader, "sampler", None), SequentialSampler)
+            few = self.given.get(key, 0) <= count
+            if between >= 3 and few and same and len(loader) > 1:
+                out.append(self.finding(site, count, loader))
+        return out
+
+    def finding(self, site, count, loader):
+        evidence = [
+            (
+                f"{count} iterations began and each gave 1 batch, the same one: {len(loader) - 1} "
+                f"of {len(loader)} batches were never read"
+            )
+        ]
+        fixes, node, source = [], places.call_at(site), site.source
+        while node is not None and ast.unparse(getattr(node, "func", node)) != "iter":
+            node = next(
+                (n for n in ast.walk(node) if isinstance(n, ast.Call) and n is not node
+                 and ast.unparse(n.func) == "iter"), None,
+            )  # fmt: skip
+        loops = source.loops_around(site.statement) if site.statement is not None else []
+        if node is not None and loops and node.args:
+            loop = loops[-1]
+            head = f"import itertools\nbatches = itertools.cycle({source.segment(node.args[0])})"
+            fixes.append(
+                Fix("one iterator that goes on",
+                    [source.insert_before(loop, head), source.replace((node, "batches"))])
+            )  # fmt: skip
+        return found(
+            "first-batch-only", "wrong result", site, "only the first batch is ever read",
+            evidence, [], fixes,
+        )  # fmt: skip
+
+
+@check
+class Anomaly(Check):
+    kinds = ("anomaly-detection-left-on",)
+
+    def start(self, doctor):
+        self.on, self.all, self.site = 0, 0, None
+        doctor.watch.on("backward", self.backward)
+
+    def backward(self, tensor, arguments):
+        from rushlight import is_anomaly_enabled
+
+        self.all += 1
+        if is_anomaly_enabled():
+            self.on += 1
+            self.site = self.site or places.here()
+
+    def findings(self, doctor):
+        if self.on < 20 or self.on < self.all or self.site is None:
+            return []
+        source = self.site.source
+        for node in ast.walk(source.tree) if source is not None else ():
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            name = ast.unparse(node.func).rpartition(".")[2]
+            if name in ("set_detect_anomaly", "detect_anomaly"):
+                edit = source.replace((node.args[0], "False"))
+                evidence = [f"{self.on} of {self.all} backward calls ran with it"]
+                return [
+                    found(
+                        "anomaly-detection-left-on", "time", (source.file, node.lineno),
+                        "anomaly detection is on for the whole run", evidence, [],
+                        [Fix(f"{name}(False)", [edit])],
+                    )
+                ]  # fmt: skip
+        return []

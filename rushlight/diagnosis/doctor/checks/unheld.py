@@ -1,0 +1,146 @@
+"""Parameters that get gradients and that no optimizer was ever given."""
+
+from __future__ import annotations
+
+import ast
+from typing import ClassVar
+
+from rushlight import nn
+
+from ...finding import Edit, Fix
+from ...registry import Check, check
+from .. import places
+from ..places import found
+
+
+@check
+class Unheld(Check):
+    """Models that are trained and of which an optimizer holds only a part, or another model's."""
+
+    kinds = ()
+    needs: ClassVar = {"*": ("step", 3, "fewer than 3 optimizer steps")}
+
+    def start(self, doctor):
+        self.optimizers, self.steps, self.loaded = [], 0, set()
+        self.versions, self.passes, self.names = {}, doctor.passes, {}
+        watch = doctor.watch
+        watch.on("optimizer", self.optimizer)
+        watch.on("step", self.step)
+        watch.on("load_state_dict", lambda module, state, strict: self.loaded.add(id(module)))
+
+    def optimizer(self, optimizer):
+        self.optimizers.append((optimizer, places.here()))
+
+    def step(self, optimizer):
+        self.steps += 1
+        if self.steps in (2, 3):
+            for model in list(self.passes.models.values()):
+                for p in model.parameters():
+                    if p.grad is not None:
+                        self.versions.setdefault(id(p), (p, p._version))
+            for frame in places.user_frames(3):
+                for room in (frame.f_locals, frame.f_globals):
+                    for name, value in list(room.items()):
+                        if isinstance(value, nn.Module):
+                            self.names.setdefault(id(value), name)
+                        for inner in _modules_of(value):
+                            self.names.setdefault(id(inner[1]), f"{name}.{inner[0]}")
+
+    def findings(self, doctor):
+        if self.steps < 3 or len({site for _, site in self.optimizers if site}) != 1:
+            return []
+        (optimizer, site), held = self.optimizers[-1], set()
+        for one, _ in self.optimizers:
+            held |= {id(p) for p in places.parameters_of(one)}
+        mine = [p for p in places.parameters_of(optimizer) if p.requires_grad]
+        reached = [p for p in mine if p.grad is not None]
+        for model in list(self.passes.models.values()):
+            all_ = [p for p in model.parameters() if p.requires_grad]
+            left = [p for p in all_ if id(p) not in held and self.is_still(p)]
+            if not left or not model.training or id(model) in self.loaded:
+                continue
+            part = [p for p in all_ if id(p) in held]
+            if part and reached:
+                return [self.partial(site, model, left, all_)]
+            if not part and not reached and mine and len(left) == len(all_):
+                return [self.another(site, model, optimizer, left)]
+        return []
+
+    def is_still(self, p) -> bool:
+        """Whether a parameter had a gradient early on and nothing wrote to it since."""
+        known = self.versions.get(id(p))
+        return known is not None and known[0] is p and p._version == known[1]
+
+    def partial(self, site, model, left, all_):
+        names = [n for n, p in model.named_parameters() if any(p is q for q in left)]
+        count, total = sum(p.numel() for p in left), sum(p.numel() for p in all_)
+        evidence = [
+            (
+                f"{', '.join(names[:4])} ({count:,} of {total:,} values) get gradients, and none "
+                f"of {self.steps} steps changed them: no optimizer was given them"
+            )
+        ]
+        fixes, call = [], places.call_at(site)
+        given = call.args[0] if call is not None and call.args else None
+        name = self.names.get(id(model))
+        if given is not None and name is not None and not isinstance(given, ast.Name):
+            text = f"{self.spelled(given, name)}.parameters()"
+            fixes.append(Fix(text, [site.source.replace((given, text))]))
+        return found(
+            "optimizer-misses-parameters", "wrong result", site,
+            f"the optimizer holds only a part of {type(model).__name__}", evidence, [], fixes,
+        )  # fmt: skip
+
+    def spelled(self, given, name: str) -> str:
+        """The model as the optimizer's line can name it: ``self.net`` of ``self.net.head``."""
+        for node in ast.walk(given):
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value).endswith(
+                name.rpartition(".")[2]
+            ):
+                return ast.unparse(node.value)
+        return name
+
+    def another(self, site, model, optimizer, left):
+        count = sum(p.numel() for p in left)
+        evidence = [
+            (
+                f"all {count:,} values of the {type(model).__name__} that is called get gradients; "
+                f"what {type(optimizer).__name__} holds got none in {self.steps} steps"
+            )
+        ]
+        fixes, related = [], []
+        name, source, made = self.names.get(id(model)), site.source, site.statement
+        if name is not None and made is not None and "." not in name:
+            scope = source.function_of(made)
+            statement = source.last_assignment(name, 1 << 30, scope)
+            call = places.call_at(site)
+            given = call.args[0] if call is not None and call.args else None
+            if statement is not None and given is not None and statement.parent is made.parent:
+                text = f"{name}.parameters()"
+                changed = source.replace((given, text))
+                if changed.line == made.lineno and changed.end_line == made.end_lineno:
+                    fixes.append(Fix(f"{text}, once {name} is made", [
+                        _behind(source, made, statement, changed.text)]))  # fmt: skip
+                related.append(((source.file, statement.lineno), f"{name}, which is trained"))
+        return found(
+            "optimizer-misses-parameters", "wrong result", site,
+            "the optimizer holds another model than the one that is trained", evidence, related,
+            fixes,
+        )  # fmt: skip
+
+
+def _behind(source, made, statement, text: str) -> Edit:
+    """A statement's new text right behind another one that comes later (or where it was)."""
+    if statement.lineno < made.lineno:
+        return Edit(source.file, made.lineno, made.end_lineno, text)
+    lines = source.lines[made.end_lineno : statement.end_lineno]
+    return Edit(source.file, made.lineno, statement.end_lineno, "\n".join([*lines, text]))
+
+
+def _modules_of(value):
+    if type(value).__module__ in ("builtins", "types") or isinstance(value, (type, nn.Module)):
+        return []
+    try:
+        return [(n, v) for n, v in vars(value).items() if isinstance(v, nn.Module)]
+    except TypeError:
+        return []
