@@ -2,12 +2,13 @@
 
 import pytest
 
-from . import everyday, more_programs, programs
+from . import everyday, mistakes, more_programs, programs
 from .several import explained
 
 GROUPS = {n: getattr(programs, n) for n in ("SHAPES", "LABELS", "AUTOGRAD", "REST")}
 GROUPS["MORE"] = more_programs.MORE
 GROUPS["EVERYDAY"] = everyday.EVERYDAY
+GROUPS["MISTAKES"] = mistakes.MISTAKES
 # What no change of text mends by itself.
 WITHOUT_FIX = {"cut by argmax", "a worker", "numpy roundtrip", "accuracy loss", "index gather"}
 

@@ -320,13 +320,13 @@ def _is_own(kind: type) -> bool:
 
 @explains(
     (TypeError, ValueError, AttributeError),
-    r"'(builtin_function_or_)?method' object|<class 'method'>|'function' object is not"
-    r"|iterable of Tensors or dicts.*method|[Cc]an only optimize Tensors, but one of the params",
+    r"'(builtin_function_or_)?method' object is not iterable|<class 'method'>"
+    r"|'function' object is not iterable|iterable of Tensors or dicts.*method",
 )
 def methods(raised: Raised):
     """``model.parameters`` without parentheses, where it was written."""
     at = raised.innermost
-    names = {"parameters", "state_dict", "named_parameters", "buffers", "children", "modules"}
+    names = {"parameters", "state_dict", "named_parameters"}
     for source in upstream.user_sources(raised):
         for node in ast.walk(source.tree):
             if not isinstance(node, ast.Attribute) or node.attr not in names:

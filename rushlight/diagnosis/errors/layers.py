@@ -127,7 +127,9 @@ def _other_layout(raised: Raised, at, given, wanted: int) -> list[Fix]:
     if not values.is_tensor(shown) or shown.shape[-1:] != given.shape[-1:]:
         return []
     options = []
-    if given.dim() == 4 and given.shape[-1] == wanted:
+    if given.dim() == 3 and given.shape[-1] == wanted and raised.match[2].count(",") == 2:
+        options = ["transpose(1, 2)"]
+    elif given.dim() == 4 and given.shape[-1] == wanted:
         options = ["permute(0, 3, 1, 2)"]
     elif shown.dim() == 3 and shown.shape[-1] == wanted:
         options = ["permute(2, 0, 1)"]
@@ -280,6 +282,9 @@ def hidden(raised: Raised):
                 related=[Related(at.file, at.line, "the call that failed")],
             )
     state = upstream.inner(raised.error, "hx")
+    counted = _layers_of_state(raised, at, state, have, wanted, evidence)
+    if counted is not None:
+        return counted
     state = state[0] if isinstance(state, tuple) else state
     spot = upstream.of_tensor(state) if values.is_tensor(state) else None
     if spot is not None and isinstance(spot.node, ast.Call):
@@ -298,6 +303,40 @@ def hidden(raised: Raised):
         spot.place if spot is not None and fixes else at,
         evidence=evidence,
         fixes=fixes,
+        related=[Related(at.file, at.line, "the call that failed")],
+    )
+
+
+def _layers_of_state(raised: Raised, at, state, have, wanted, evidence):
+    """A first state with fewer layers (or directions) than the module has: where it was made."""
+    state = state[0] if isinstance(state, tuple) else state
+    spot = upstream.of_tensor(state) if values.is_tensor(state) else None
+    differ = [d for d in range(len(have)) if have[d] != wanted[d]] if have else []
+    if spot is None or not isinstance(spot.node, ast.Call) or differ != [0] or not spot.node.args:
+        return None
+    sizes = spot.node.args
+    if isinstance(sizes[0], (ast.Tuple, ast.List)):
+        sizes = sizes[0].elts
+    if len(sizes) != len(have):
+        return None
+    layer = raised.modules()[-1]
+    text = str(wanted[0])
+    if isinstance(at.node, ast.Call) and spot.file == at.file:
+        both = 2 if getattr(layer, "bidirectional", False) else 1
+        text = f"{at.source.segment(at.node.func)}.num_layers" + (" * 2" if both == 2 else "")
+        if getattr(layer, "num_layers", 0) * both != wanted[0]:
+            text = str(wanted[0])
+    return raised.finding(
+        "layer-width",
+        f"the first state is for {have[0]} layers, the module has {wanted[0]}",
+        spot.place,
+        evidence=evidence,
+        fixes=[
+            Fix(
+                changes.with_part(spot.source, spot.node, sizes[0], text),
+                [spot.source.replace((sizes[0], text))],
+            )
+        ],
         related=[Related(at.file, at.line, "the call that failed")],
     )
 

@@ -32,6 +32,8 @@ super().__init__() first, before the first layer is assigned.
 @explains(NotImplementedError, r'Module \[(\w+)\] is missing the required "forward" function')
 def forward(raised: Raised):
     """Looks for the function in the class's source."""
+    if raised.match[1] in ("ModuleList", "ModuleDict"):
+        return None
     module = next(
         (m for m in reversed(raised.modules()) if type(m).__name__ == raised.match[1]), None
     )

@@ -345,6 +345,22 @@ def _imported(source, name: str, old: str, new: str) -> list:
     return []
 
 
+@explains(RuntimeError, r"only batches of spatial targets supported \(3D tensors\)")
+def spatial(raised: Raised):
+    """Masks of one channel, (N, 1, H, W), where class numbers (N, H, W) are wanted."""
+    target = upstream.inner(raised.error, "target")
+    if not values.is_tensor(target) or target.dim() != 4 or target.shape[1] != 1:
+        return None
+    return _converted(
+        raised,
+        target,
+        "squeeze(1)",
+        "target-column",
+        "the masks have a channel (N, 1, H, W); class numbers have shape (N, H, W)",
+        [f"target is {values.describe(target)}"],
+    )
+
+
 @explains(ValueError, r"Expected input batch_size \((\d+)\) to match target batch_size \((\d+)\)")
 def batches(raised: Raised):
     """Predictions of sequences that were not flattened, or an image net's wrong view."""

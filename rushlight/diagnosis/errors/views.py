@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from .. import changes, upstream, values
+from rushlight import nn
+
+from .. import changes, construction, upstream, values
 from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
@@ -102,12 +104,30 @@ def count(raised: Raised):
         f"{sizes} asks for " + (f"a multiple of {product}" if -1 in sizes else f"{product}"),
     ]
     fixes = _counted(at, node, tensor, sizes, parts, holder)
+    fixes = try_calls(raised, fixes) if fixes else []
+    both = _with_the_layer(raised, at, node, tensor, holder, product) if -1 in sizes else None
     return raised.finding(
         "view-count",
         f"{tensor.numel()} values do not fill the shape {sizes}",
         evidence=evidence,
-        fixes=try_calls(raised, fixes) if fixes else [],
+        fixes=[both, *fixes] if both is not None else fixes,
     )
+
+
+def _with_the_layer(raised: Raised, at, node, tensor, holder, product: int):
+    """``x.view(-1, n)`` before a Linear(n, ...) of a wrong n: both take what there is."""
+    owners = raised.modules()
+    layers = [m for o in owners[-1:] for m in o.modules() if isinstance(m, nn.Linear)]
+    layer = next((m for m in layers if m.in_features == product), None)
+    if layer is None or tensor.dim() < 2:
+        return None
+    have = tensor.numel() // tensor.shape[0]
+    built = construction.number_changes(layer, 0, "in_features", have)
+    if not built:
+        return None
+    call = f"{changes.atom(at.source, holder)}.flatten(1)"
+    edits = [at.source.replace((node, call)), built[-1].edit]
+    return Fix(f"{call}, and {built[-1].changed_call}", edits)
 
 
 def _counted(at, node, tensor, sizes, parts, holder) -> list[Fix]:

@@ -144,7 +144,7 @@ class Waiting(Check):
                 continue
             if count == 0 or waited < LEAST_SECONDS or waited / count < LEAST_WAIT:
                 continue
-            if waited > 2 * computed and computed > 0:
+            if waited > 2 * computed and computed > 0 and self.watch.count("call"):
                 out.append(self.finding(entry, count, waited, computed))
         return [f for f in out if f is not None]
 

@@ -1,0 +1,128 @@
+"""Errors of asking for gradients of gradients, of what was not used, and of copying results."""
+
+from __future__ import annotations
+
+import ast
+
+from .. import changes, upstream
+from ..finding import Edit, Fix, Related
+from ..registry import explains, kind
+from . import Raised
+
+kind(
+    "gradient-without-graph",
+    "A gradient is differentiated again, and it was computed without a graph",
+    """
+torch.autograd.grad and backward give gradients without a graph. A penalty on a gradient (WGAN-GP,
+PINNs, meta-learning) differentiates it once more: create_graph=True keeps what that needs.
+""",
+)
+kind(
+    "gradient-of-unused",
+    "A gradient was asked of a tensor that the result does not depend on",
+    """
+torch.autograd.grad refuses tensors that were not used: the usual reason is a wrong list, or a
+branch that was not taken. allow_unused=True gives None for them.
+""",
+)
+kind(
+    "copy-of-result",
+    "A result of the graph was to be deep-copied",
+    """
+deepcopy copies leaves only. A module that keeps a result in an attribute (self.last = out) holds
+such a tensor: keep it detached, and use a local name for what goes on.
+""",
+)
+
+
+@explains(RuntimeError, r"element 0 of tensors does not require grad")
+def without_graph(raised: Raised):
+    """The call of autograd.grad that the loss was computed from, with create_graph=True."""
+    at = raised.innermost
+    receiver = at.node.func.value if isinstance(at.node, ast.Call) and isinstance(
+        at.node.func, ast.Attribute) else None  # fmt: skip
+    if receiver is None or at.source is None:
+        return None
+    scope = at.source.function_of(at.node)
+    todo = [(n.id, at.line) for n in ast.walk(receiver) if isinstance(n, ast.Name)]
+    seen = set()
+    while todo:
+        name, line = todo.pop(0)
+        if (name, line) in seen or len(seen) > 40:
+            continue
+        seen.add((name, line))
+        statement = at.source.last_assignment(name, line, scope)
+        value = getattr(statement, "value", None)
+        for node in ast.walk(value) if value is not None else ():
+            if upstream.called(node) == "grad" and changes.keyword(node, "create_graph") is None:
+                text = changes.with_keyword(at.source, node, "create_graph", "True")
+                return raised.finding(
+                    "gradient-without-graph",
+                    "the gradient was computed without a graph, and is differentiated again",
+                    (at.file, node.lineno),
+                    evidence=[f"{name} comes from line {node.lineno}: 0 graph nodes"],
+                    related=[Related(at.file, at.line, "the second derivative")],
+                    fixes=[Fix(text, [at.source.replace((node, text))])],
+                )
+            if isinstance(node, ast.Name):
+                todo.append((node.id, statement.lineno))
+    return None
+
+
+@explains(RuntimeError, r"appears? to not have been used in the graph")
+def unused(raised: Raised):
+    """allow_unused=True, and which of the tensors it is."""
+    at = raised.innermost
+    if upstream.called(at.node) not in ("grad", "jacobian", "hessian"):
+        return None
+    text = changes.with_keyword(at.source, at.node, "allow_unused", "True")
+    return raised.finding(
+        "gradient-of-unused",
+        "a gradient was asked of what the result does not depend on",
+        evidence=[raised.message.split(". Set")[0][:120] + " (counted from 0)"],
+        fixes=[Fix(f"{text}: None for it", [at.source.replace((at.node, text))])],
+    )
+
+
+@explains(RuntimeError, r"graph leaves\) support the deepcopy protocol")
+def copied(raised: Raised):
+    """The attribute that holds a result, detached where it is assigned."""
+    from rushlight import nn
+
+    from .. import values
+
+    at = raised.innermost
+    for held in [*at.names.values(), *at.frame.f_globals.values()]:
+        for module in held.modules() if isinstance(held, nn.Module) else ():
+            for name, value in vars(module).items():
+                if not values.is_tensor(value) or value.grad_fn is None:
+                    continue
+                found = upstream.class_source(type(module))
+                statements = found[0].attribute_assignments(name, found[1]) if found else []
+                statements = [s for s in statements if not isinstance(s.value, ast.Constant)]
+                if statements:
+                    return _kept(raised, at, found[0], statements[-1], name, value)
+    return None
+
+
+def _kept(raised: Raised, at, source, statement, name, value):
+    goal, local = ast.unparse(statement.targets[0]), f"{name}_now"
+    function = source.function_of(statement)
+    reads = [
+        n
+        for n in ast.walk(function)
+        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)
+        and ast.unparse(n) == goal and n.lineno > statement.end_lineno
+    ]  # fmt: skip
+    space = source.indentation(statement)
+    lines = f"{space}{local} = {source.segment(statement.value)}\n{space}{goal} = {local}.detach()"
+    edits = [Edit(source.file, statement.lineno, statement.end_lineno, lines)]
+    edits += [source.replace((n, local)) for n in reads]
+    return raised.finding(
+        "copy-of-result",
+        f"{goal} keeps a result with its graph, which cannot be deep-copied",
+        (source.file, statement.lineno),
+        evidence=[f"{goal} is {tuple(value.shape)}, grad_fn {value.grad_fn.name()}"],
+        related=[Related(at.file, at.line, "the copy that failed")],
+        fixes=[Fix(f"{goal} = {local}.detach(), and {local} goes on", edits)],
+    )
