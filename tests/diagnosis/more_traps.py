@@ -215,7 +215,7 @@ for i in range(5):
     "no_backward": (
         "step-without-backward",
         """
-import torch
+import torch; torch.manual_seed(0)
 from torch import nn
 class Learner:
     def __init__(self):
