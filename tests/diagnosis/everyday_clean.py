@@ -816,4 +816,145 @@ for epoch in range(8):
 with torch.no_grad():
     print(swa(torch.randn(2, 4)).shape)
 """,
+    "cosine_per_step": """
+import torch
+from torch import nn
+
+def main(steps=60):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    for step in range(steps):
+        x = torch.randn(16, 4)
+        loss = nn.functional.mse_loss(model(x), x[:, :1])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+
+main()
+""",
+    "saliency": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3)).eval()
+x = torch.randn(4, 8, requires_grad=True)
+scores = model(x)
+scores.max(1).values.sum().backward()
+print(x.grad.abs().max(1).values.shape)
+""",
+    "deepdream_opt_image": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 4, 3, padding=1))
+image = torch.rand(1, 3, 8, 8, requires_grad=True)
+opt = torch.optim.Adam([image], lr=0.05)
+for _ in range(10):
+    opt.zero_grad()
+    loss = -net(image).mean()
+    loss.backward()
+    opt.step()
+print("ok")
+""",
+    "inplace_util_clean": """
+import torch
+from torch import nn
+
+def clip_weights(module, c):
+    for p in module.parameters():
+        p.data.clamp_(-c, c)
+
+def augment(x):
+    x = x.clone()
+    x[:, 0] = 0
+    x += 0.01
+    return x
+
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.1)
+data = torch.randn(16, 4)
+for _ in range(6):
+    opt.zero_grad()
+    net(augment(data)).square().mean().backward()
+    opt.step()
+    clip_weights(net, 0.5)
+print(data.mean().item() < 10)
+""",
+    "seeded_runs_clean": """
+import torch
+from torch import nn
+
+def run(seed, lr):
+    torch.manual_seed(seed)
+    net = nn.Linear(4, 1)
+    opt = torch.optim.Adam(net.parameters(), lr)
+    for _ in range(8):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(net(x), x[:, :1])
+        loss.backward()
+        opt.step()
+    return loss.item()
+
+results = {lr: run(0, lr) for lr in (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)}
+for lr in results:
+    run(0, lr)
+print(len(results))
+""",
+    "contiguous_needed": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+lin = nn.Linear(64, 64)
+opt = torch.optim.SGD(lin.parameters(), 0.01)
+for step in range(12):
+    x = torch.randn(64, 32, 64)
+    y = lin(x).permute(1, 0, 2).contiguous().view(32, -1)
+    loss = y.square().mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+print("ok")
+""",
+    "best_deepcopied": """
+import copy
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(3, 1)
+opt = torch.optim.SGD(model.parameters(), 0.1)
+best, best_model = float("inf"), None
+before = model.weight.detach().clone()
+for step in range(10):
+    x = torch.randn(16, 3)
+    loss = nn.functional.mse_loss(model(x), x[:, :1])
+    opt.zero_grad(); loss.backward(); opt.step()
+    if loss.item() < best:
+        best, best_model = loss.item(), copy.deepcopy(model)
+print(torch.equal(before, model.weight), best_model is model)
+""",
+    "opt_in_epoch": """
+import torch
+from torch import nn
+
+def train_epoch(model, batches, lr):
+    opt = torch.optim.Adam(model.parameters(), lr=lr)
+    for x, y in batches:
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        opt.step()
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+batches = [(torch.randn(8, 4), torch.randn(8, 1)) for _ in range(6)]
+for epoch in range(4):
+    train_epoch(model, batches, 1e-2)
+print("ok")
+""",
 }

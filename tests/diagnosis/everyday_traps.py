@@ -946,4 +946,146 @@ for x, y in DataLoader(Table(64), batch_size=16):
 print(loss.dtype)
 """,
     ),
+    "two_modules_one_opt": (
+        "optimizer-misses-parameters",
+        """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+encoder, decoder = nn.Linear(8, 3), nn.Linear(3, 8)
+opt = torch.optim.Adam(encoder.parameters(), lr=1e-2) #!
+for step in range(20):
+    x = torch.randn(16, 8)
+    loss = nn.functional.mse_loss(decoder(torch.tanh(encoder(x))), x)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print("ok")
+""",
+    ),
+    "seed_in_getitem_loop": (
+        "seed-in-loop",
+        """
+import torch
+from torch import nn
+
+def augment(x):
+    torch.manual_seed(1234) #!
+    return x + 0.1 * torch.randn_like(x)
+
+net = nn.Linear(4, 2)
+opt = torch.optim.SGD(net.parameters(), 0.1)
+data = torch.ones(8, 4)
+for step in range(10):
+    opt.zero_grad()
+    net(augment(data)).square().mean().backward()
+    opt.step()
+print("ok")
+""",
+    ),
+    "slice_in_place": (
+        "argument-changed-in-place",
+        """
+import torch
+
+def blacken(image, size):
+    patch = image[:, :size, :size]
+    patch.zero_() #!
+    return patch
+
+torch.manual_seed(0)
+img = torch.rand(3, 8, 8)
+p = blacken(img, 4)
+print("image mean unchanged:", img.mean().item() > 0.45, p.shape)
+""",
+    ),
+    "kl_module": (
+        "loss-on-probabilities",
+        """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+student = nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1)) #!
+teacher = nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1)).requires_grad_(False)
+crit = nn.KLDivLoss(reduction="batchmean")
+opt = torch.optim.SGD(student.parameters(), 0.1)
+for _ in range(6):
+    x = torch.randn(12, 4)
+    opt.zero_grad()
+    crit(student(x), teacher(x)).backward()
+    opt.step()
+print("ok")
+""",
+    ),
+    "opt_trainer_head": (
+        "optimizer-misses-parameters",
+        """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Linear(6, 16), nn.ReLU())
+        self.classifier = nn.Linear(16, 2)
+    def forward(self, x):
+        return self.classifier(self.features(x))
+
+class Trainer:
+    def __init__(self, net, lr):
+        self.net = net
+        self.opt = torch.optim.SGD(self.net.classifier.parameters(), lr=lr) #!
+        self.loss = nn.CrossEntropyLoss()
+    def run(self, data):
+        for x, y in data:
+            self.opt.zero_grad()
+            self.loss(self.net(x), y).backward()
+            self.opt.step()
+
+torch.manual_seed(0)
+data = [(torch.randn(8, 6), torch.randint(0, 2, (8,))) for _ in range(10)]
+Trainer(Net(), 0.1).run(data)
+print("ok")
+""",
+    ),
+    "dropout_functional_class": (
+        "layer-made-in-forward",
+        """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class Encoder(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.lin = nn.Linear(d, d)
+
+    def forward(self, x):
+        drop = nn.Dropout(p=0.3) #!
+        return drop(F.gelu(self.lin(x)))
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.enc, self.out = Encoder(8), nn.Linear(8, 2)
+    def forward(self, x):
+        return self.out(self.enc(x))
+
+def main():
+    torch.manual_seed(0)
+    model = Model()
+    opt = torch.optim.Adam(model.parameters(), 1e-3)
+    for _ in range(4):
+        x, y = torch.randn(8, 8), torch.randint(0, 2, (8,))
+        loss = F.cross_entropy(model(x), y)
+        opt.zero_grad(); loss.backward(); opt.step()
+    model.eval()
+    with torch.no_grad():
+        print(model(torch.ones(1, 8)).shape)
+
+main()
+""",
+    ),
 }

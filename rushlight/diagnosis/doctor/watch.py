@@ -280,8 +280,8 @@ def _places():
     plateau = lr_scheduler.ReduceLROnPlateau
     schedulers = [
         k
-        for k in vars(lr_scheduler).values()
-        if isinstance(k, type) and issubclass(k, LRScheduler) and "step" in vars(k)
+        for k in dict.fromkeys(v for v in vars(lr_scheduler).values() if isinstance(v, type))
+        if issubclass(k, LRScheduler) and "step" in vars(k)
     ]
     makers = [k for k in (LRScheduler, plateau) if "__init__" in vars(k)]
     clips = [

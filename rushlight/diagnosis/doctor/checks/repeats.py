@@ -96,7 +96,9 @@ class InLoop(Check):
     def findings(self, doctor):
         out = []
         for (site, seed), (count, between, _) in self.seeds.items():
-            if between >= 4 and site.statement is not None and self.in_loop(site):
+            if site.statement is None or between < 4:
+                continue
+            if self.in_loop(site) or between >= 0.5 * self.steps:
                 out.append(self.seed(site, seed, count, between))
         for (site, _), (count, between, _, name, optimizer) in self.made.items():
             each = between >= 4 and count >= 0.5 * self.steps
@@ -109,6 +111,8 @@ class InLoop(Check):
 
     def seed(self, site, seed, count, between):
         fix = _before_loop(site, site.statement)
+        if fix is None and site.source.function_of(site.statement) is not None:
+            fix = Fix("without it: seed once, at the start", [site.source.remove(site.statement)])
         evidence = [
             (
                 f"seed {seed} was set {count} times, {between} times of them after a step: each "

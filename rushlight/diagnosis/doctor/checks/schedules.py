@@ -200,7 +200,8 @@ class Schedules(Check):
         low = min(rate, e["low"])
         cosine = name == "CosineAnnealingLR" and e["steps"] > 1.5 * scheduler.T_max
         linear = name in ("LinearLR", "ConstantLR", "PolynomialLR")
-        if not cosine and (linear or low > 1e-3 * e["first"]):
+        planned = linear or name == "CosineAnnealingLR" or low > 1e-3 * e["first"]
+        if not cosine and planned:
             return None
         where = self.loops(site)
         if where is None:

@@ -62,9 +62,36 @@ class Unheld(Check):
             part = [p for p in all_ if id(p) in held]
             if part and reached:
                 return [self.partial(site, model, left, all_)]
+            if not part and reached and len(left) == len(all_) and self.is_of_a_model(reached):
+                return [self.left_out(site, model, left)]
             if not part and not reached and mine and len(left) == len(all_):
                 return [self.another(site, model, optimizer, left)]
         return []
+
+    def is_of_a_model(self, parameters) -> bool:
+        """Whether the optimizer trains another model, and not an image or a code."""
+        ids = {id(p) for p in parameters}
+        return any(id(p) in ids for m in self.passes.models.values() for p in m.parameters())
+
+    def left_out(self, site, model, left):
+        """A second model on the way to the loss that no optimizer was given."""
+        name = self.names.get(id(model)) or type(model).__name__
+        evidence = [
+            (
+                f"{name} ({sum(p.numel() for p in left):,} values) gets gradients, and none of "
+                f"{self.steps} steps changed it: no optimizer was given its parameters"
+            )
+        ]
+        fixes, call = [], places.call_at(site)
+        given = call.args[0] if call is not None and call.args else None
+        is_call = isinstance(given, ast.Call) and ast.unparse(given.func).endswith(".parameters")
+        if is_call and id(model) in self.names:
+            text = f"[*{site.source.segment(given)}, *{name}.parameters()]"
+            fixes.append(Fix(text, [site.source.replace((given, text))]))
+        return found(
+            "optimizer-misses-parameters", "wrong result", site,
+            f"the optimizer holds nothing of {name}, which is trained, too", evidence, [], fixes,
+        )  # fmt: skip
 
     def is_still(self, p) -> bool:
         """Whether a parameter had a gradient early on and nothing wrote to it since."""
