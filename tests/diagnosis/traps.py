@@ -35,7 +35,7 @@ def train(cell, head, steps):
         opt.zero_grad()
         loss.backward(retain_graph=True)
         opt.step()
-train(nn.GRUCell(4, 8), nn.Linear(8, 1), 30)
+train(nn.GRUCell(4, 8).eval(), nn.Linear(8, 1), 30)
 """,
     ),
     "leak_eval_total": (
