@@ -34,13 +34,32 @@ class CallableHook : public Hook {
   Owned f_;
 };
 
-Tensor checked_gradient(PyObject* made, const Tensor& given) {
+std::string name_of_hook(PyObject* f) {
+  const Owned name(PyObject_GetAttrString(f, "__name__"));
+  const char* text = name.get() && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get())
+                                                               : nullptr;
+  PyErr_Clear();
+  return text ? text : "<unknown>";
+}
+
+std::string type_in_words(const Tensor& t) {
+  const std::string name(type_name_of(t.dtype()));
+  if (t.is_meta()) return "Meta" + name + "Type";
+  return is_complex(t.dtype()) ? "CPU" + name + "Type" : "torch." + name + "Tensor";
+}
+
+// What a hook puts in the place of `given`.
+Tensor checked_gradient(PyObject* hook, PyObject* made, const Tensor& given) {
+  check(bool(given), "can't replace a None gradient with a non-None value");
   check(is_tensor(made), ErrorKind::Type, "expected Variable, but hook returned '",
         Py_TYPE(made)->tp_name, "'");
   const Tensor& g = tensor_of(made);
-  if (given) {
-    check(g.sizes() == given.sizes(), "hook '", "' has changed the size of value");
-    check(g.dtype() == given.dtype(), "hook '", "' has changed the type of value");
+  if (g.dtype() != given.dtype() || g.device() != given.device()) {
+    fail(ErrorKind::Runtime, "hook '", name_of_hook(hook), "' has changed the type of value (was ",
+         type_in_words(given), " got ", type_in_words(g), ")");
+  }
+  if (g.sizes() != given.sizes()) {
+    fail(ErrorKind::Runtime, "hook '", name_of_hook(hook), "' has changed the size of value");
   }
   return g;
 }
@@ -54,7 +73,7 @@ class TensorHook : public CallableHook {
     for (Tensor& g : grads) {
       Owned arg(need(wrap(g)));
       Owned made(need(PyObject_CallOneArg(f_.get(), arg.get())));
-      if (made.get() != Py_None) g = checked_gradient(made.get(), g);
+      if (made.get() != Py_None) g = checked_gradient(f_.get(), made.get(), g);
     }
   }
 };
@@ -67,6 +86,9 @@ class LeafHook : public CallableHook {
     const KeptOrigin kept;
     Owned arg(need(wrap(leaf[0])));
     Owned made(need(PyObject_CallOneArg(f_.get(), arg.get())));
+    if (made.get() == Py_None) return;
+    checked_gradient(f_.get(), made.get(), leaf[0]);
+    fail(ErrorKind::Runtime, "Tensor post accumulate grad hooks should return None.");
   }
 };
 
@@ -77,17 +99,21 @@ Owned tuple_of(const Tensors& list) {
   return t;
 }
 
-void take_tuple(PyObject* made, Tensors& list) {
+void take_tuple(PyObject* hook, PyObject* made, Tensors& list) {
   if (made == Py_None) return;
-  Owned items;
-  if (is_tensor(made)) items = Owned(need(PyTuple_Pack(1, made)));
-  else items = Owned(need(PySequence_Fast(made, "a hook must return a tuple of gradients")));
-  check(size_t(PySequence_Fast_GET_SIZE(items.get())) == list.size(),
-        "hook has returned an incorrect number of values");
-  for (size_t i = 0; i < list.size(); ++i) {
-    PyObject* o = PySequence_Fast_GET_ITEM(items.get(), Py_ssize_t(i));
-    list[i] = o == Py_None ? Tensor() : checked_gradient(o, Tensor());
+  check(PyTuple_Check(made), ErrorKind::Type, "expected tuple, but hook returned '",
+        Py_TYPE(made)->tp_name, "'");
+  const size_t count = size_t(PyTuple_GET_SIZE(made));
+  if (count != list.size()) {
+    fail(ErrorKind::Runtime, "hook '", name_of_hook(hook), "' has returned an incorrect number of "
+         "values (got ", count, ", but expected ", list.size(), ")");
   }
+  Tensors taken;
+  for (size_t i = 0; i < count; ++i) {
+    PyObject* o = PyTuple_GET_ITEM(made, Py_ssize_t(i));
+    taken.push_back(o == Py_None ? Tensor() : checked_gradient(hook, o, list[i]));
+  }
+  list = std::move(taken);
 }
 
 class NodeHook : public CallableHook {
@@ -99,7 +125,7 @@ class NodeHook : public CallableHook {
     const KeptOrigin kept;
     const Owned arg = tuple_of(grads);
     Owned made(need(PyObject_CallOneArg(f_.get(), arg.get())));
-    take_tuple(made.get(), grads);
+    take_tuple(f_.get(), made.get(), grads);
   }
   void after(Tensors& made, const Tensors& received) override {
     if (before_) return;
@@ -107,7 +133,7 @@ class NodeHook : public CallableHook {
     const KeptOrigin kept;
     const Owned inputs = tuple_of(made), outputs = tuple_of(received);
     Owned r(need(PyObject_CallFunctionObjArgs(f_.get(), inputs.get(), outputs.get(), nullptr)));
-    take_tuple(r.get(), made);
+    take_tuple(f_.get(), r.get(), made);
   }
 
  private:

@@ -141,7 +141,8 @@ PyObject* requires_grad_(PyObject* o, PyObject* args, PyObject* kwargs) {
     need(PyArg_ParseTupleAndKeywords(args, kwargs, "|p:requires_grad_", const_cast<char**>(names), &on));
     check(!on || is_differentiable(self_of(o).dtype()),
           "only Tensors of floating point dtype can require gradients");
-    refuse_in_transform("requires_grad_()");
+    refuse_in_transform("requires_grad_()",
+                        "(or perhaps using torch.autograd.functional.* APIs) ");
     set_requires_grad(self_of(o), on);
     Py_INCREF(o);
     return o;
@@ -149,6 +150,7 @@ PyObject* requires_grad_(PyObject* o, PyObject* args, PyObject* kwargs) {
 }
 PyObject* retain_grad_(PyObject* o, PyObject*) {
   return guarded([&] {
+    refuse_in_transform("retain_grad()");
     retain_grad(self_of(o));
     return none();
   });

@@ -40,7 +40,10 @@ PyObject* output_nr(const Tensor& t) {
 }
 PyObject* grad_fn_get(const Tensor& t) { return wrap_node(grad_fn(t)); }
 PyObject* base(const Tensor& t) { return wrap(base_of(t)); }
-PyObject* data_get(const Tensor& t) { return wrap(data_of(t)); }
+PyObject* data_get(const Tensor& t) {
+  check(!differs_by_sample(t), "accessing `data` under vmap transform is not allowed");
+  return wrap(data_of(t));
+}
 PyObject* itemsize(const Tensor& t) { return PyLong_FromLongLong(t.element_size()); }
 PyObject* nbytes(const Tensor& t) { return PyLong_FromLongLong(t.numel() * t.element_size()); }
 PyObject* is_cpu(const Tensor& t) { return py_bool(t.device().is_cpu()); }
@@ -105,6 +108,8 @@ int data_set(PyObject* o, PyObject* value, void*) {
   return guarded([&] {
     check(value && is_tensor(value), ErrorKind::Type,
           "Variable data has to be a tensor, but got ", value ? Py_TYPE(value)->tp_name : "None");
+    check(!differs_by_sample(self_of(o)) && !differs_by_sample(tensor_of(value)),
+          "mutating directly with `.data` under vmap transform is not allowed.");
     replace_data(self_of(o), tensor_of(value));
     return 0;
   });

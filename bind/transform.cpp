@@ -12,8 +12,6 @@
 namespace rl::bind {
 namespace {
 
-constinit thread_local int transforms = 0;     // that run on this thread, gradients included
-
 const Tensor& tensor_arg(PyObject* o) {
   check(is_tensor(o), ErrorKind::Type, "expected a Tensor, not ", Py_TYPE(o)->tp_name);
   return tensor_of(o);
@@ -50,7 +48,7 @@ PyObject* current(PyObject*, PyObject*) { return PyLong_FromLong(current_level()
 PyObject* count_transforms(PyObject*, PyObject* by) {
   const long n = PyLong_AsLong(by);
   if (n == -1 && PyErr_Occurred()) return nullptr;
-  return PyLong_FromLong(transforms += int(n));
+  return PyLong_FromLong(running_transforms += int(n));
 }
 
 // _wrap_batched(value, level): its dimension 0 is mapped.
@@ -114,6 +112,7 @@ PyObject* grad_input(PyObject*, PyObject* o) {
     if (level_of(t) == top) own = detached(t);
     else if (level_at(top).forward) own = wrap_dual(t, Tensor(), level_at(top));
     else own = wrap_batched(t, level_at(top), false);
+    own->flags &= ~kInferenceTensor;
     set_requires_grad(own, true);
     return wrap(own);
   });
@@ -165,12 +164,14 @@ PyObject* depends_outside(PyObject*, PyObject* args) {
   });
 }
 
-// _leave_graph(tensor, leaves): without the graph of this level, unless it is part of a larger one.
+// _leave_graph(tensor, leaves): without the graph of this level, unless it is part of a larger one;
+// leaves None: without any. Tangents stay.
 PyObject* leave_graph(PyObject*, PyObject* args) {
   return guarded([&] {
     PyObject *o, *leaves;
-    need(PyArg_ParseTuple(args, "OO!", &o, &PyTuple_Type, &leaves));
+    need(PyArg_ParseTuple(args, "OO", &o, &leaves));
     const Tensor& t = tensor_arg(o);
+    if (leaves == Py_None) return wrap(detached(t));
     const std::vector<Tensor> own = tensors_of(leaves);
     bool itself = false;
     for (const Tensor& l : own) itself |= l.same(t);
@@ -254,12 +255,11 @@ void refuse_choice(const Tensor& t) {
         "https://github.com/pytorch/pytorch/issues .");
 }
 
-bool transforms_running() { return transforms > 0; }
+bool transforms_running() { return running_transforms > 0; }
 
-void refuse_in_transform(const char* method) {
-  check(!transforms, "You are attempting to call Tensor.", method, " (or perhaps using "
-        "torch.autograd.functional.* APIs) inside of a function being transformed by a functorch "
-        "transform. This is unsupported, please attempt to use the functorch transforms (e.g. "
+void refuse_in_transform(const char* method, const char* also) {
+  check(!running_transforms, "You are attempting to call Tensor.", method, " ", also,
+        "inside of a function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch transforms (e.g. "
         "grad, vjp, jacrev, jacfwd, hessian) or call ", method, " outside of a function being "
         "transformed instead.");
 }

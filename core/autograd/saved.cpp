@@ -50,7 +50,7 @@ Saved::Saved(const Arg& arg, bool output) {
     return;
   }
   const Tensor& t = arg.as_tensor();
-  check(!t.is_inference(),
+  check(!t.is_inference() || running_transforms,
         "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
         "inference mode in computation tracked by autograd. To work around this, you can "
         "make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "

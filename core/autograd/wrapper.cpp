@@ -56,6 +56,8 @@ Scalar item_below(const Tensor& t) {
 
 }  // namespace
 
+constinit thread_local int running_transforms = 0;
+
 int push_level(TransformLevel level) {
   if (!active) active = new std::vector<uint64_t>;
   level.serial = serials.fetch_add(1) + 1;
@@ -138,6 +140,12 @@ Tensor unwrap_dead(const Tensor& t) {
     u = Tensor(w->value);
   }
   return u;
+}
+
+bool differs_by_sample(const Tensor& t) {
+  for (Tensor u = unwrap_dead(t); const Wrapper* w = wrapper_of(u); u = unwrap_dead(w->value))
+    if (w->batched) return true;
+  return false;
 }
 
 }  // namespace rl

@@ -108,6 +108,12 @@ Dims shifted(Ints dims, int64_t rank) {
   return moved;
 }
 
+Tensor flattened(const LevelCall& c, const Tensor& t) {
+  int64_t each = c.size() ? t.numel() / c.size() : 1;
+  for (int64_t d = 1; !c.size() && d < t.dim(); ++d) each *= t.size(d);
+  return ops::reshape(t, Dims{c.size(), each});
+}
+
 Dims all_dims(int64_t rank) {
   Dims dims;
   for (int64_t d = 1; d <= rank; ++d) dims.push_back(d);
@@ -235,7 +241,7 @@ struct ByDims {
     const int keep = c.r.param("keepdim");
     if (keep >= 0 && c.args[keep].integer) return false;
     const size_t first = size_t(c.r.first_tensor);
-    low.set(first, ops::reshape(low[first].as_tensor(), Dims{c.size(), -1}));
+    low.set(first, flattened(c, low[first].as_tensor()));
     low[i] = Arg(int64_t(1));
     return true;
   }

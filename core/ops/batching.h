@@ -21,6 +21,8 @@ Tensor aligned(const LevelCall& c, const Tensor& t, int64_t rank);
 int64_t highest_rank(const LevelCall& c);
 Dims with_size(const LevelCall& c, Ints sizes);       // the mapped dimension's size, then these
 Dims shifted(Ints dims, int64_t rank);                // wrapped by rank, past the mapped one
+// Of each sample all elements in a row (-1 would not do where there is no sample).
+Tensor flattened(const LevelCall& c, const Tensor& t);
 Dims all_dims(int64_t rank);                          // 1 to rank
 bool aligned_rule(const LevelCall& c, Value* results);
 bool dims_rule(const LevelCall& c, Value* results);

@@ -135,9 +135,9 @@ bool index_write_rule(const LevelCall& c, Value* results) {
 }
 
 bool take_rule(const LevelCall& c, Value* results) {
-  const Tensor self = ops::reshape(c.expanded(c.tensor(0)), Dims{c.size(), -1});
+  const Tensor self = flattened(c, c.expanded(c.tensor(0)));
   const Tensor index = c.expanded(c.tensor(1));
-  const Tensor flat = ops::reshape(index, Dims{c.size(), -1});
+  const Tensor flat = flattened(c, index);
   const int64_t n = self.size(1);
   const Tensor from_end = ops::lt(flat, Scalar(0));
   const Tensor at = flat + ops::to_dtype(from_end, DType::Int64) * Scalar(n);
@@ -178,7 +178,7 @@ bool dynamic_rule(const LevelCall& c, Value* results) {
     const Tensor mask = c.below(c.tensor(1));
     Dims sizes = with_size(c, broadcast(c.tensor(0).sizes(), mask.sizes()));
     const Tensor self = ops::expand(aligned(c, c.tensor(0), rank), sizes, false);
-    const Tensor flat = ops::reshape(self, Dims{c.size(), -1});
+    const Tensor flat = flattened(c, self);
     const Tensor all = ops::expand(mask, Ints(sizes.data() + 1, sizes.size() - 1), false);
     const Tensor at = ops::reshape(ops::nonzero(ops::reshape(all, Dims{-1})), Dims{-1});
     results[0] = Value(ops::index_select(flat, 1, at));

@@ -98,7 +98,7 @@ Tensor from_channels(const LevelCall& c, const Tensor& t) {
   return ops::transpose(ops::reshape(t, sizes), 0, 1);
 }
 Tensor by_channel(const LevelCall& c, const Tensor& t) {
-  return ops::reshape(t, Dims{c.size(), -1});
+  return flattened(c, t);
 }
 
 bool batch_norm_rule(const LevelCall& c, Value* results) {
@@ -241,7 +241,7 @@ bool embedding_rule(const LevelCall& c, Value* results) {
   }
   if (c.args[2].integer >= 0 || c.args[3].integer || c.tensor(0).dim() != 2) return false;
   const Tensor table = c.below(c.tensor(0)), where = c.expanded(c.tensor(1));
-  const Tensor flat = ops::to_dtype(ops::reshape(where, Dims{c.size(), -1}), DType::Int64);
+  const Tensor flat = ops::to_dtype(flattened(c, where), DType::Int64);
   Dims sizes(where.sizes());
   sizes.push_back(table.size(2));
   results[0] = Value(Tensor(ops::reshape(pick_rows(table, flat), sizes)));
@@ -252,7 +252,7 @@ bool embedding_backward_rule(const LevelCall& c, Value* results) {
   if (c.args[4].integer) return false;
   const Tensor g = c.expanded(c.tensor(0)), where = c.expanded(c.tensor(1));
   const int64_t width = g.size(-1), padding = c.args[3].integer;
-  const Tensor at = unsqueeze(ops::to_dtype(ops::reshape(where, Dims{c.size(), -1}),
+  const Tensor at = unsqueeze(ops::to_dtype(flattened(c, where),
                                             DType::Int64), -1);
   Tensor rows = ops::reshape(g, Dims{c.size(), at.size(1), width});
   if (padding >= 0) rows = ops::masked_fill(rows, ops::eq(at, Scalar(padding)), Scalar(0));

@@ -115,7 +115,9 @@ bool linear_backward_rule(const LevelCall& c, Value* results) {
     results[0] = Value(mapped ? dx : ops::expand(dx, with_size(c, dx.sizes()), false));
   }
   const Tensor g = c.expanded(c.tensor(0));
-  const Tensor rows = ops::reshape(g, Dims{c.size(), -1, g.size(-1)});
+  int64_t count = 1;
+  for (int64_t d = 1; d < g.dim() - 1; ++d) count *= g.size(d);
+  const Tensor rows = ops::reshape(g, Dims{c.size(), count, g.size(-1)});
   if (mask & 2) {
     const Tensor x = c.expanded(c.tensor(1));
     const Tensor by_row = ops::reshape(x, Dims{c.size(), rows.size(1), x.size(-1)});

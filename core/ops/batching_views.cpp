@@ -229,7 +229,7 @@ bool join(const LevelCall& c, Value* results) {
 // ---- Reductions over everything
 
 bool over_all(const LevelCall& c, Value* results) {
-  const Tensor flat = ops::reshape(self_below(c), Dims{c.size(), -1});
+  const Tensor flat = flattened(c, self_below(c));
   const Record* by_dim = find_record(c.r.name == "sum"     ? "sum.dim_IntList"
                                      : c.r.name == "mean"  ? "mean.dim"
                                      : c.r.name == "prod"  ? "prod.dim_int"

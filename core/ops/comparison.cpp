@@ -297,7 +297,8 @@ const Op<Tensor(Tensor, Tensor, double, double, bool)> isclose =
 
 namespace {
 
-bool all_true(const Tensor& t) {
+bool all_true(const Tensor& t, const char* refusal) {
+  check(!differs_by_sample(t), refusal);
   return !t.numel() || !std::memchr(contiguous(t).data(), 0, size_t(t.numel()));
 }
 
@@ -317,7 +318,8 @@ const auto allclose = define<bool(Tensor, Tensor, double, double, bool)>(
                 bool equal_nan) {
     const Tensor close = isclose(self, other, rtol, atol, equal_nan);
     check(!close.is_meta(), "Tensor.item() cannot be called on meta tensors");
-    return all_true(close);
+    return all_true(close, "vmap over torch.allclose isn't supported yet. Please file an issue at "
+                           "https://github.com/pytorch/pytorch/issues if you need this feature.");
   });
 
 const auto equal = define<bool(Tensor, Tensor)>("equal(Tensor self, Tensor other) -> bool")
@@ -331,7 +333,9 @@ const auto equal = define<bool(Tensor, Tensor)>("equal(Tensor self, Tensor other
   .composite([](const Tensor& self, const Tensor& other) {
     refuse_meta("equal", self);
     refuse_meta("equal", other);
-    return self.sizes() == other.sizes() && all_true(eq(self, other));
+    return self.sizes() == other.sizes() &&
+           all_true(eq(self, other), "Batching rule not implemented for aten::equal. We could not "
+                                     "generate a fallback.");
   });
 
 }  // namespace rl::ops

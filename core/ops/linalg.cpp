@@ -119,8 +119,11 @@ std::string reason(std::string_view name, int32_t info) {
 
 }  // namespace
 
-void check_infos(const char* name, const Tensor& info, bool single) {
-  if (info.is_meta()) return;
+void check_infos(const char* name, const Tensor& given, bool single) {
+  if (given.is_meta()) return;
+  single = single && !differs_by_sample(given);
+  Tensor info = given;      // of all samples, in a transform
+  while (const Wrapper* w = wrapper_of(info)) info = Tensor(w->value);
   const int32_t* p = ints_of(info);
   for (int64_t i = 0; i < info.numel(); ++i) {
     if (!p[i]) continue;

@@ -59,8 +59,9 @@ OpNode::OpNode(const Record& r, const Arg* args, const Arg* values) : record_(r)
       case Formula::Source::Input:
         if (a.tag == Tag::Tensors) {
           for (const Tensor& t : a.tensors())
-            check(!t || !t.is_inference(), "Inference tensors cannot be saved for backward. To "
-                  "work around you can make a clone to get a normal tensor and use it in autograd.");
+            check(!t || !t.is_inference() || running_transforms,
+                  "Inference tensors cannot be saved for backward. To work around you can make "
+                  "a clone to get a normal tensor and use it in autograd.");
         }
         save(int(s), a, false);
         break;

@@ -380,7 +380,7 @@ Tensor feature_noise(const Tensor& input) {
   check(input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
   Dims sizes;
   for (int64_t d = 0; d < input.dim(); ++d) sizes.push_back(d < 2 ? input.sizes()[d] : 1);
-  return empty(sizes, input.dtype(), input.device());
+  return new_empty_strided(input, sizes, contiguous_strides(sizes));
 }
 
 Tensor product(const Tensor& input, const Tensor& noise, bool in_place) {
@@ -394,7 +394,7 @@ Tensor drop(const Tensor& input, double p, bool train, bool features, bool alpha
   if (p == 0 || !train || input.numel() == 0) return input;
   if (p == 1) return product(input, zeros({}, input.dtype(), input.device()), in_place);
   const Tensor noise = features ? feature_noise(input)
-                                : empty_strided(input.sizes(), dense_strides_like(input), input.dtype(), input.device());
+                                : new_empty_strided(input, input.sizes(), dense_strides_like(input));
   bernoulli_in_place(noise, 1 - p);
   if (!alpha) {
     div.in_place(noise, Scalar(1 - p));

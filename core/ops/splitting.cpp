@@ -146,6 +146,18 @@ const Op<Tensors(Tensor, int64_t)> unbind = define<Tensors(Tensor, int64_t)>(
     return stack(parts, d);
   });
 
+namespace {
+
+// The length of each of `chunks` parts, the last excepted.
+int64_t part_length(const Tensor& self, int64_t chunks, int64_t dim) {
+  check(self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
+  check(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
+  const int64_t n = self.sizes()[wrap_dim(dim, self.dim())];
+  return n / chunks + (n % chunks != 0);
+}
+
+}  // namespace
+
 const auto chunk = define<Tensors(Tensor, int64_t, int64_t)>(
     "chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]")
   .doc(R"(
@@ -156,11 +168,9 @@ const auto chunk = define<Tensors(Tensor, int64_t, int64_t)>(
   )")
   .forms(Function | Method)
   .composite([](const Tensor& self, int64_t chunks, int64_t dim) {
-    check(self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
-    check(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
-    const int64_t n = self.sizes()[wrap_dim(dim, self.dim())];
-    const int64_t size = (n + chunks - 1) / chunks;
-    if (size == 0 && n == 0) {
+    const int64_t size = part_length(self, chunks, dim);
+    if (size == 0) {      // as many empty parts
+      check_count("chunk", chunks);
       Dims lengths;
       lengths.resize(size_t(chunks), 0);
       return Tensors(split_with_sizes(self, lengths, dim));
@@ -190,10 +200,8 @@ const auto unsafe_chunk = define<Tensors(Tensor, int64_t, int64_t)>(
   .doc("chunk whose parts may be changed in place, at the caller's risk.")
   .forms(Function | Method)
   .composite([](const Tensor& self, int64_t chunks, int64_t dim) {
-    check(self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
-    check(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
-    const int64_t n = self.sizes()[wrap_dim(dim, self.dim())];
-    return Tensors(unsafe_split(self, std::max<int64_t>((n + chunks - 1) / chunks, 1), dim));
+    const int64_t size = part_length(self, chunks, dim);
+    return Tensors(unsafe_split(self, std::max<int64_t>(size, 1), dim));
   });
 
 // ---- numpy's family

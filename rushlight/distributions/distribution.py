@@ -13,6 +13,13 @@ from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logit
 __all__ = ["Distribution", "ExponentialFamily"]
 
 
+def _all_true(valid) -> bool:
+    """Whether ``valid`` holds everywhere: in vmap, for all samples."""
+    while (below := torch._C._wrapper(valid)) is not None:
+        valid = below[3]
+    return bool(valid.all())
+
+
 class Distribution:
     """Batches of independent distributions over events.
 
@@ -58,7 +65,7 @@ class Distribution:
             if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
                 continue  # computed from a parameter that is checked
             value = getattr(self, name)
-            if not region.check(value).all():
+            if not _all_true(region.check(value)):
                 raise ValueError(
                     f"Expected parameter {name} "
                     f"({type(value).__name__} of shape {tuple(value.shape)}) "
@@ -182,7 +189,7 @@ class Distribution:
             return
         if support is None:
             raise AssertionError("support is unexpectedly None")
-        if not support.check(value).all():
+        if not _all_true(support.check(value)):
             raise ValueError(
                 "Expected value argument "
                 f"({type(value).__name__} of shape {tuple(value.shape)}) "

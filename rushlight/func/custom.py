@@ -188,7 +188,8 @@ def _push_forward(cls, ctx, args, number: int, size: int, randomness: str):
     tangents = found if isinstance(found, tuple) else (found,)
     if len(outputs) != len(tangents):
         raise RuntimeError(
-            f"jvp of {cls.__name__} returned {len(tangents)} tangents for {len(outputs)} outputs"
+            "Function's jvp returned an invalid number of forward gradients (expected "
+            f"{len(outputs)} but got {len(tangents)})"
         )
     duals = tuple(
         _C._wrap_dual(x, t, number) if isinstance(x, torch.Tensor) else x

@@ -78,13 +78,43 @@ def _replaced(args: tuple, argnums, values) -> tuple:
 # ---- Reverse mode
 
 
+class inference_mode_off:
+    """Derivatives are taken within inference mode, too: what it made is a constant of theirs."""
+
+    __slots__ = ("_before",)
+
+    def __enter__(self):
+        self._before = torch.is_inference_mode_enabled()
+        _C._set_inference_mode(False)
+
+    def __exit__(self, kind, value, trace):
+        _C._set_inference_mode(self._before)
+
+
+class recording(running, inference_mode_off):
+    """A transform runs, and gradients are recorded."""
+
+    __slots__ = ("_grad",)
+
+    def __enter__(self):
+        running.__enter__(self)
+        inference_mode_off.__enter__(self)
+        self._grad = torch.is_grad_enabled()
+        _C._set_grad_enabled(True)
+
+    def __exit__(self, kind, value, trace):
+        _C._set_grad_enabled(self._grad)
+        inference_mode_off.__exit__(self, kind, value, trace)
+        running.__exit__(self, kind, value, trace)
+
+
 def _outside(enabled: bool, leaves: list):
     """What becomes of results at the end: their graph of this transform is left behind."""
 
     def leave(x):
         if not isinstance(x, torch.Tensor):
             return x
-        return _C._leave_graph(x, tuple(leaves)) if enabled else x.detach()
+        return _C._leave_graph(x, tuple(leaves) if enabled else None)
 
     return leave
 
@@ -116,6 +146,11 @@ def _check_scalar(output) -> None:
             f"{start}a scalar Tensor, got tensor with {output.dim()} dims. Maybe you wanted to use "
             "the vjp or jacrev APIs instead?"
         )
+    if output.is_complex():
+        raise RuntimeError(
+            "grad can be implicitly created only for real scalar outputs but got "
+            f"{str(output.dtype)}"
+        )
 
 
 def grad_and_value(func, argnums=0, has_aux=False):
@@ -129,7 +164,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
         enabled = torch.is_grad_enabled()
-        with running(), torch.enable_grad():
+        with recording():
             places = _argnums(argnums, len(args))
             inputs, leaves, spec = _differentiable_inputs(_chosen(args, places))
             output = func(*_replaced(args, places, inputs), **kwargs)
@@ -142,6 +177,8 @@ def grad_and_value(func, argnums=0, has_aux=False):
                     )
                 output, aux = output
             _check_scalar(output)
+            if has_aux:
+                _check_aux(aux)
             grads = _gradients([output], leaves, [torch.ones_like(output)])
         leave = _outside(enabled, leaves)
         gradient = pytree.tree_unflatten([leave(g) for g in grads], spec)
@@ -171,6 +208,11 @@ def grad(func, argnums=0, has_aux=False):
 
 def _tensor_outputs(outputs, start: str) -> tuple:
     leaves, spec = pytree.tree_flatten(outputs)
+    if not leaves or leaves == [None]:
+        raise RuntimeError(
+            f"{start}: Expected f to be a function that has non-empty output (got output = "
+            f"{leaves})"
+        )
     for x in leaves:
         if not isinstance(x, torch.Tensor):
             raise RuntimeError(
@@ -188,18 +230,27 @@ def _split_aux(output, start: str) -> tuple:
     return output
 
 
-def _aux_outside(leave, aux):
+def _check_aux(aux) -> None:
     for x in pytree.tree_leaves(aux):
         if not isinstance(x, torch.Tensor):
             raise RuntimeError(f"Expected tensors, got unsupported type {type(x)}")
-    return pytree.tree_map(leave, aux)
+
+
+def _check_cotangents(given: list) -> None:
+    for g in given:
+        if g is None:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        if not isinstance(g, torch.Tensor):
+            raise TypeError(
+                f"gradients can be either Tensors or None, but got {type(g).__name__}"
+            )
 
 
 def _vjp(func, primals: tuple, has_aux: bool, places=None) -> tuple:
     """The outputs, vjp_fn(cotangents), aux; with ``places``, for those arguments only."""
     enabled = torch.is_grad_enabled()
     start = "vjp(f, *primals)"
-    with running(), torch.enable_grad():
+    with recording():
         chosen = primals if places is None else _chosen(primals, places)
         inputs, leaves, spec = _differentiable_inputs(chosen)
         output = func(*(inputs if places is None else _replaced(primals, places, inputs)))
@@ -207,6 +258,12 @@ def _vjp(func, primals: tuple, has_aux: bool, places=None) -> tuple:
         if has_aux:
             output, aux = _split_aux(output, start)
         flat, structure = _tensor_outputs(output, start)
+        for x in flat:
+            if not (x.is_floating_point() or x.is_complex()):
+                raise RuntimeError(
+                    "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got "
+                    f"Tensor with dtype {x.dtype}"
+                )
     leave = _outside(enabled, leaves)
     larger = _C._depends_outside(tuple(flat), tuple(leaves))
 
@@ -219,6 +276,7 @@ def _vjp(func, primals: tuple, has_aux: bool, places=None) -> tuple:
                 f"{pytree.treespec_pprint(given_structure)}, primal output: "
                 f"{pytree.treespec_pprint(structure)}"
             )
+        _check_cotangents(given)
         record = larger and torch.is_grad_enabled()
         for g in given:
             record = record or (torch.is_grad_enabled() and g.requires_grad)
@@ -227,7 +285,9 @@ def _vjp(func, primals: tuple, has_aux: bool, places=None) -> tuple:
         return pytree.tree_unflatten([leave(g) for g in grads], spec)
 
     results = pytree.tree_unflatten([leave(x) for x in flat], structure)
-    return results, vjp_fn, _aux_outside(leave, aux) if has_aux else None
+    if has_aux:
+        _check_aux(aux)
+    return results, vjp_fn, pytree.tree_map(leave, aux) if has_aux else None
 
 
 def vjp(func, *primals, has_aux=False):
@@ -291,15 +351,14 @@ def _jvp(func, primals, tangents, strict: bool, has_aux: bool) -> tuple:
     moves = pytree.tree_leaves(tangents)
     for x, t in zip(flat, moves, strict=True):
         check_tangent(x, t)
-    with level(_C._enter_forward, False) as number:
+    # Inference mode would cut the reverse passes that many derivatives are made of.
+    with inference_mode_off(), level(_C._enter_forward, False) as number:
         duals = [_C._wrap_dual(x, t, number) for x, t in zip(flat, moves, strict=True)]
         output = func(*pytree.tree_unflatten(duals, spec))
         aux = None
         if has_aux:
             output, aux = _split_aux(output, start)
-            for x in pytree.tree_leaves(aux):
-                if not isinstance(x, torch.Tensor):
-                    raise RuntimeError(f"Expected tensors, got unsupported type {type(x)}")
+            _check_aux(aux)
         leaves, structure = _tensor_outputs(output, start)
         values, moved = [], []
         for x in leaves:
@@ -333,6 +392,15 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
 
 
 # ---- Jacobians
+
+
+def _real_only(name: str, inputs: list) -> None:
+    for k, x in enumerate(inputs):
+        if isinstance(x, torch.Tensor) and x.is_complex():
+            raise RuntimeError(
+                f"{name}: Expected all inputs to be real but received complex tensor at flattened "
+                f"input idx: {k}"
+            )
 
 
 def _unit_rows(tensors: list, start: int = 0, count: int | None = None) -> list:
@@ -379,6 +447,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
         output, back, aux = _vjp(func, args, has_aux, places)
         flat, structure = pytree.tree_flatten(output)
         inputs, input_spec = pytree.tree_flatten(_chosen(args, places))
+        _real_only("jacrev", inputs)
         total = sum(o.numel() for o in flat)
         step = total if chunk_size is None else chunk_size
         parts = []
@@ -416,7 +485,8 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
         inputs, input_spec = pytree.tree_flatten(chosen)
         for x in inputs:
             if isinstance(x, torch.Tensor):
-                check_tangent(x, torch.empty_like(x, dtype=x.dtype) if x.is_complex() else x)
+                check_tangent(x, x)
+        _real_only("jacfwd", inputs)
 
         def of_chosen(*values):
             tree = pytree.tree_unflatten(list(values), input_spec)

@@ -481,6 +481,36 @@ def hooks_that_misbehave(torch, show):
     show(x.grad)
 
 
+def results_of_hooks(torch, show):
+    """What hooks may return, and what is said of the rest."""
+    results = (
+        3, "a", [], torch.ones(3), torch.ones(2).double(), torch.ones(2).long(),
+        torch.ones(2, dtype=torch.complex64), torch.ones(2, device="meta"), torch.ones(()),
+        (torch.ones(2),), (torch.ones(3),), (torch.ones(2).double(),), (1,), (None,), (), {},
+        (torch.ones(2), torch.ones(2)), [torch.ones(2)],
+    )
+    for kind in ("tensor", "leaf", "node", "prehook", "accumulated"):
+        for result in results:
+            x = leaf(torch, 1.0, 2.0)
+            y = x * 2
+
+            def hook(*given, result=result):
+                return result
+
+            if kind == "tensor":
+                y.register_hook(hook)
+            elif kind == "leaf":
+                x.register_hook(hook)
+            elif kind == "node":
+                y.grad_fn.register_hook(hook)
+            elif kind == "prehook":
+                y.grad_fn.register_prehook(hook)
+            else:
+                x.register_post_accumulate_grad_hook(hook)
+            show.failure(lambda y=y: y.sum().backward())
+            show(kind, x.grad)
+
+
 def node_hooks(torch, show):
     x = leaf(torch)
     y = x * 2

@@ -283,6 +283,152 @@ def randomness(torch, show):
     show.failure(lambda: vmap(lambda a: torch.zeros(2).normal_(), randomness="different")(x))
 
 
+def dropout_by_sample(torch, show):
+    """Noise that C++ draws for mapped tensors differs by sample, with PyTorch's numbers."""
+    F = torch.nn.functional
+    x = torch.ones(4, 3)
+    for drop in (
+        lambda a: F.dropout(a, 0.5),
+        lambda a: F.dropout(a.clone(), 0.5, True, True),
+        lambda a: F.alpha_dropout(a, 0.5, True),
+        lambda a: F.dropout1d(a[None] + 0, 0.5),
+        lambda a: F.feature_alpha_dropout(a[None], 0.5, True),
+    ):
+        for how in ("same", "different"):
+            torch.manual_seed(1)
+            show(torch.vmap(drop, randomness=how)(x))
+            gradient = torch.func.grad(lambda a, drop=drop: (drop(a) * a).sum())
+            torch.manual_seed(1)
+            show(torch.vmap(gradient, randomness=how)(x))
+
+
+def distributions_by_sample(torch, show):
+    D = torch.distributions
+    x = torch.ones(4, 3)
+    show(torch.vmap(lambda a: D.Normal(a, 1.0).log_prob(a))(x))
+    show(torch.vmap(lambda a: D.Categorical(logits=a).log_prob(torch.tensor(1)))(x))
+    try:
+        torch.vmap(lambda a: D.Normal(a, -a))(x)
+    except ValueError as error:
+        show(str(error).partition("\n")[0])
+
+
+def modes_around(torch, show):
+    """Derivatives of all orders are the same within no_grad and inference_mode."""
+    f, fw = torch.func, torch.autograd.forward_ad
+    x, w = vector(torch), torch.tensor(2.0, requires_grad=True)
+
+    def cube(a):
+        return (a**3).sum()
+
+    for mode in (torch.no_grad, torch.inference_mode, torch.enable_grad):
+        with mode():
+            made = torch.ones(3, dtype=torch.float64)
+            show(f.grad(lambda a, made=made: (a * a * made).sum())(x), f.grad(cube)(made))
+            show(f.grad_and_value(lambda a: cube(a) * w)(x))
+            for outer in (f.jacfwd, f.jacrev):
+                for inner in (f.jacfwd, f.jacrev):
+                    show(outer(inner(cube))(x))
+            show(torch.vmap(f.hessian(cube))(torch.stack([x, made])))
+            show(f.jvp(f.grad(cube), (x,), (made,)))
+            show(f.vjp(f.grad(cube), x)[1](made))
+            show(f.grad(lambda a, made=made: f.jvp(cube, (a,), (made,))[1])(x))
+            show.failure(lambda: f.grad(lambda a: a)(x))
+            show(torch.is_inference_mode_enabled(), torch.is_grad_enabled())
+    with fw.dual_level():
+        show(fw.unpack_dual(f.grad(cube)(fw.make_dual(x, x))).tangent)
+
+
+def values_of_samples(torch, show):
+    """What reads values, where each sample has its own."""
+    vmap, x = torch.vmap, vector(torch)
+
+    def write(a):
+        a.data = a * 2
+
+    for f in (
+        lambda a: torch.equal(a, a),
+        lambda a: torch.allclose(a, a),
+        lambda a: a.data,
+        write,
+        lambda a: vmap(lambda b: torch.equal(a, a), out_dims=None)(a.expand(2)),
+    ):
+        show.failure(lambda f=f: vmap(f, out_dims=None)(x))
+    # The second sample is the singular one.
+    show.failure(lambda: vmap(torch.linalg.inv)(torch.stack([torch.eye(2), torch.zeros(2, 2)])))
+    show.failure(lambda: vmap(torch.linalg.cholesky)(torch.stack([torch.eye(2), -torch.eye(2)])))
+
+
+def no_samples(torch, show):
+    x = torch.ones(0, 3)
+    for f in (
+        lambda a: a.sum(),
+        lambda a: a.mean(),
+        lambda a: a.max(),
+        lambda a: a.prod(),
+        lambda a: a.std(),
+        lambda a: a.argmax(),
+        lambda a: torch.nn.functional.embedding(a.long(), torch.ones(2, 2)),
+        lambda a: torch.nn.functional.linear(a, torch.ones(2, 3)),
+        torch.func.grad(lambda a: (a**2).sum()),
+        torch.func.grad(lambda a: torch.nn.functional.linear(a, torch.ones(2, 3)).sum()),
+    ):
+        show(torch.vmap(f)(x).shape)
+
+
+def of_numbers(torch, show):
+    """Functions of tensors without dimensions."""
+    f, x = torch.func, torch.tensor(3.0)
+    for jacobian in (f.jacrev, f.jacfwd, f.hessian):
+        show(jacobian(lambda a: a**2)(x), torch.vmap(jacobian(lambda a: a**2))(torch.ones(2)))
+    show(f.jacrev(lambda a, b: a * b, argnums=(0, 1))(x, x))
+
+
+def results_refused(torch, show):
+    f, x = torch.func, vector(torch)
+    z = torch.ones(2, dtype=torch.complex64)
+    show.failure(lambda: f.grad(lambda a: (a.sum(), 5), has_aux=True)(x))
+    show.failure(lambda: f.grad(lambda a: (a.sum(), ["s", a]), has_aux=True)(x))
+    show.failure(lambda: f.grad(lambda a: (a * a).sum())(z))
+    for j in (f.jacrev, f.jacfwd, f.hessian):
+        show.failure(lambda j=j: j(lambda a: a * a)(z))
+        show.failure(lambda j=j: j(lambda a: ())(x))
+    for wrong in (None, (), 3):
+        show.failure(lambda wrong=wrong: f.vjp(lambda a: wrong, x))
+        show.failure(lambda wrong=wrong: f.jvp(lambda a: wrong, (x,), (x,)))
+    show.failure(lambda: f.vjp(lambda a: a.long(), x))
+    back = f.vjp(lambda a: a * a, x)[1]
+    for wrong in (3, None, "a"):
+        show.failure(lambda wrong=wrong: back(wrong))
+    show.failure(lambda: f.grad(lambda a: (a * a).retain_grad())(x))
+
+
+def replaced_attributes(torch, show):
+    """functional_call puts tensors in the place of tensors only, and puts back what was there."""
+
+    class Scaled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(2, 2)
+            self.factor = 3
+
+        def forward(self, x):
+            return self.linear(x) * self.factor
+
+    model, x = Scaled(), torch.ones(2)
+    for given in (
+        {"factor": torch.tensor(2.0)},
+        {"factor": 5},
+        {"linear": torch.ones(2)},
+        {"fresh": torch.ones(2)},
+        {"absent.weight": torch.ones(2)},
+        {"linear.bias": 3},
+        {"": torch.ones(2)},
+    ):
+        show.failure(lambda given=given: torch.func.functional_call(model, given, x).shape)
+        show(model.factor, model.linear, hasattr(model, "fresh"), sorted(model.__dict__)[:1])
+
+
 def per_sample_gradients(torch, show):
     f = torch.func
     model = torch.nn.Sequential(

@@ -4,20 +4,50 @@ from __future__ import annotations
 
 import contextlib
 
+import rushlight as torch
+
+_ABSENT = object()    # where there was no attribute
+
 
 def _owner(module, path):
-    prefix, _, name = path.rpartition(".")
-    return module.get_submodule(prefix), name
+    """The module that ``path`` leads to, and the attribute's name."""
+    *submodules, name = path.split(".")
+    if not name:
+        raise KeyError('tensor name can\'t be empty string ""')
+    so_far = []
+    for part in submodules:
+        so_far.append(part)
+        if not hasattr(module, part):
+            raise AttributeError(f"{module._get_name()} has no attribute `{part}`")
+        module = getattr(module, part)
+        if not isinstance(module, torch.nn.Module):
+            raise TypeError(
+                f"submodule `{'.'.join(so_far)}`: {module} is not an instance of torch.nn.Module"
+            )
+    return module, name
 
 
 def _swap(owner, name, value):
-    """Put ``value`` in the place of a parameter or buffer, unchecked; return what was there."""
+    """Put a tensor in the place of a parameter, buffer or attribute; return what was there."""
+    if not (value is None or isinstance(value, torch.Tensor)):
+        raise TypeError(f"{value} is not an instance of torch.Tensor")
     for registry in (owner._parameters, owner._buffers):
         if name in registry:
             old = registry[name]
             registry[name] = value
             return old
-    raise AttributeError(f"{owner._get_name()} has no attribute `{name}`")
+    old = getattr(owner, name, _ABSENT)
+    if not (old is None or old is _ABSENT or isinstance(old, torch.Tensor)):
+        raise TypeError(f"attribute `{name}`: {old} is not an instance of torch.Tensor")
+    owner.__dict__[name] = value
+    return old
+
+
+def _put_back(owner, name, old):
+    if old is _ABSENT:
+        del owner.__dict__[name]
+    else:
+        _swap(owner, name, old)
 
 
 def _tied(module, tensors):
@@ -71,7 +101,7 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
         yield
     finally:
         for owner, name, old in reversed(swapped):
-            _swap(owner, name, old)
+            _put_back(owner, name, old)
 
 
 def functional_call(
