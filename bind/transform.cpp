@@ -258,10 +258,10 @@ void refuse_choice(const Tensor& t) {
 bool transforms_running() { return running_transforms > 0; }
 
 void refuse_in_transform(const char* method, const char* also) {
-  check(!running_transforms, "You are attempting to call Tensor.", method, " ", also,
-        "inside of a function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch transforms (e.g. "
-        "grad, vjp, jacrev, jacfwd, hessian) or call ", method, " outside of a function being "
-        "transformed instead.");
+  check(!running_transforms, "You are attempting to call Tensor.", method, " ", also, "inside of a "
+        "function being transformed by a functorch transform. This is unsupported, please attempt "
+        "to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call ",
+        method, " outside of a function being transformed instead.");
 }
 
 int add_transform(PyObject* module) { return PyModule_AddFunctions(module, functions); }
