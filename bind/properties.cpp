@@ -1,5 +1,6 @@
 // Properties of tensors.
 #include "autograd/shared.h"
+#include "autograd/transforms.h"
 #include "bind/asked.h"
 #include "bind/autograd.h"
 #include "bind/members.h"

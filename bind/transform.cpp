@@ -1,5 +1,6 @@
 // Levels of function transforms for rushlight.func: entering, wrapping, unwrapping, looking.
 #include "bind/transform.h"
+#include "autograd/transforms.h"
 
 #include <unordered_set>
 
@@ -49,6 +50,13 @@ PyObject* count_transforms(PyObject*, PyObject* by) {
   const long n = PyLong_AsLong(by);
   if (n == -1 && PyErr_Occurred()) return nullptr;
   return PyLong_FromLong(running_transforms += int(n));
+}
+
+// _count_in_inference(by): how many of them began within inference mode.
+PyObject* count_in_inference(PyObject*, PyObject* by) {
+  const long n = PyLong_AsLong(by);
+  if (n == -1 && PyErr_Occurred()) return nullptr;
+  return PyLong_FromLong(transforms_in_inference += int(n));
 }
 
 // _wrap_batched(value, level): its dimension 0 is mapped.
@@ -226,6 +234,7 @@ PyMethodDef functions[] = {
     {"_leave_level", leave_level, METH_NOARGS, nullptr},
     {"_current_level", current, METH_NOARGS, nullptr},
     {"_count_transforms", count_transforms, METH_O, nullptr},
+    {"_count_in_inference", count_in_inference, METH_O, nullptr},
     {"_wrap_batched", wrap_batched_, METH_VARARGS, nullptr},
     {"_wrap_dual", wrap_dual_, METH_VARARGS, nullptr},
     {"_unwrap", unwrap_, METH_VARARGS, nullptr},

@@ -1,6 +1,7 @@
 // Saved values: what a node keeps for backward, checked against later changes.
 #include "autograd/meta.h"
 #include "autograd/names.h"
+#include "autograd/transforms.h"
 
 namespace rl {
 
@@ -50,7 +51,7 @@ Saved::Saved(const Arg& arg, bool output) {
     return;
   }
   const Tensor& t = arg.as_tensor();
-  check(!t.is_inference() || running_transforms,
+  check(!t.is_inference() || transforms_in_inference,
         "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
         "inference mode in computation tracked by autograd. To work around this, you can "
         "make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "autograd/meta.h"
+#include "autograd/transforms.h"
 
 namespace rl {
 namespace {
@@ -56,7 +57,7 @@ Scalar item_below(const Tensor& t) {
 
 }  // namespace
 
-constinit thread_local int running_transforms = 0;
+constinit thread_local int running_transforms = 0, transforms_in_inference = 0;
 
 int push_level(TransformLevel level) {
   if (!active) active = new std::vector<uint64_t>;

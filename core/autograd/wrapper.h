@@ -31,10 +31,6 @@ struct TransformLevel {
   int number = 0;
 };
 
-// How many transforms run on this thread, gradients included: what is refused meanwhile, and
-// whether what inference mode made may be saved (a transform sees it as a constant).
-extern constinit thread_local int running_transforms;
-
 int push_level(TransformLevel level);             // returns its number, from 1 on
 void pop_level();
 int current_level();                     // how many are in force
@@ -60,7 +56,5 @@ Tensor wrap_dual(const Tensor& primal, const Tensor& tangent, const TransformLev
 void become(const Tensor& t, const Tensor& wrapper);
 // The tensor below all dead wrappers.
 Tensor unwrap_dead(const Tensor& t);
-// Whether `t` differs by sample on any active level of vmap: no one value can be read.
-bool differs_by_sample(const Tensor& t);
 
 }  // namespace rl

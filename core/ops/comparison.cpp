@@ -1,5 +1,6 @@
 // Comparisons, logic, tests of numbers, and the choice between two tensors.
 #include "ops/linalg.h"
+#include "autograd/transforms.h"
 #include <cstring>
 
 #include "ops/elementwise.h"

@@ -1,5 +1,6 @@
 // Checks and layouts of linear algebra.
 #include "ops/linalg.h"
+#include "autograd/transforms.h"
 
 #include "base/linalg_error.h"
 

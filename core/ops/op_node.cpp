@@ -1,5 +1,6 @@
 // OpNode: edges, what is saved, and running the formulas.
 #include "ops/op_node.h"
+#include "autograd/transforms.h"
 
 namespace rl {
 
@@ -59,7 +60,7 @@ OpNode::OpNode(const Record& r, const Arg* args, const Arg* values) : record_(r)
       case Formula::Source::Input:
         if (a.tag == Tag::Tensors) {
           for (const Tensor& t : a.tensors())
-            check(!t || !t.is_inference() || running_transforms,
+            check(!t || !t.is_inference() || transforms_in_inference,
                   "Inference tensors cannot be saved for backward. To work around you can make "
                   "a clone to get a normal tensor and use it in autograd.");
         }

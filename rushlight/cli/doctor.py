@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 
 from . import run
@@ -46,7 +45,6 @@ def _doctor(options) -> int:
         trial.restrict()
     doctor = Doctor(command, not options.no_trials, frozenset(options.ignore))
     status = doctor.run(program)
-    sys.stdout.flush()
     if doctor.error is not None:
         run.print_error(doctor.error)
     findings = doctor.findings()
@@ -61,7 +59,7 @@ def _doctor(options) -> int:
             file.write("\n")
     if options.html:
         _write_page(options, report, doctor.silenced, status)
-    print(report_text(doctor, findings), file=sys.stderr)
+    run.tell(report_text(doctor, findings))
     return 3 if options.strict and findings and status == 0 else status
 
 

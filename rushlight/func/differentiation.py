@@ -85,10 +85,14 @@ class inference_mode_off:
 
     def __enter__(self):
         self._before = torch.is_inference_mode_enabled()
-        _C._set_inference_mode(False)
+        if self._before:
+            _C._set_inference_mode(False)
+            _C._count_in_inference(1)
 
     def __exit__(self, kind, value, trace):
-        _C._set_inference_mode(self._before)
+        if self._before:
+            _C._count_in_inference(-1)
+            _C._set_inference_mode(True)
 
 
 class recording(running, inference_mode_off):
@@ -149,7 +153,7 @@ def _check_scalar(output) -> None:
     if output.is_complex():
         raise RuntimeError(
             "grad can be implicitly created only for real scalar outputs but got "
-            f"{str(output.dtype)}"
+            f"{output.dtype}"
         )
 
 

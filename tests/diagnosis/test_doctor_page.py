@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """\
 import torch
 from torch import nn
@@ -45,3 +47,20 @@ def test_the_page_shows_what_json_says(tmp_path):
         assert data["kinds"][finding["id"]]["text"]
     assert data["title"] == "script.py" and data["status"] == 0
     assert text.count("<script") == 2
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "import os; os.close(1); os.close(2)",
+        "import sys; sys.stdout = sys.stderr = None",
+        "import sys; sys.stdout.close(); sys.stderr.close()",
+    ],
+)
+def test_the_page_is_written_where_the_streams_are_gone(tmp_path, last):
+    script, page = tmp_path / "script.py", tmp_path / "page.html"
+    script.write_text(f"import torch\nx = torch.ones(2) * 2\n{last}\n")
+    command = [sys.executable, "-P", "-m", "rushlight", "doctor", "--no-trials", "--html", page]
+    done = subprocess.run([*command, script], capture_output=True, timeout=120)
+    assert done.returncode == 0
+    assert 'id="data">' in page.read_text(encoding="utf-8")
