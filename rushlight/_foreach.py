@@ -10,6 +10,9 @@ _UNARY = (
 ).split()
 _BINARY = "add clamp_max clamp_min copy div lerp maximum minimum mm mul pow sub".split()
 _TERNARY = "addcdiv addcmul".split()
+# What an overload calls its second argument, beside "other" (lists) and "scalar", "scalars".
+_SECOND = {"copy": ("src",), "mm": ("mat2",), "pow": ("exponent",), "lerp": ("tensors1",)}
+_THIRD = {"copy": "non_blocking", "lerp": "weight weights"}
 _ONLY_IN_PLACE = ("copy", "zero")
 _NEVER_IN_PLACE = ("clone", "mm")
 
@@ -84,14 +87,37 @@ def _unary(name: str, op: str, in_place: bool):
         _check(name, self)
         return [method(t) for t in self]
 
-    return apply
+    def clone(self, *, memory_format=torch.preserve_format):
+        _check(name, self)
+        return [method(t, memory_format=memory_format) for t in self]
+
+    return clone if op == "clone" else apply
+
+
+def _named(name: str, op: str, given: tuple, options: dict) -> tuple:
+    """The arguments after ``self`` in order; what is left of ``options`` goes by name."""
+    for names in (
+        _SECOND.get(op, ("other", "scalar", "scalars")),
+        tuple(_THIRD.get(op, "").split()) if given or options else (),
+    ):
+        found = [key for key in names if key in options]
+        if found:
+            given = (*given, options.pop(found[0]))
+    if not given:
+        raise TypeError(f"{name}() missing 1 required positional arguments: \"{_first(op)}\"")
+    return given
+
+
+def _first(op: str) -> str:
+    return _SECOND.get(op, ("scalar",))[0]
 
 
 def _binary(name: str, op: str, in_place: bool):
     method = _method(op, in_place)
     bounds = {"clamp_max": "minimum", "clamp_min": "maximum"}
 
-    def apply(self, other, *rest, **options):
+    def apply(self, *given, **options):
+        other, *rest = _named(name, op, given, options)
         if op == "pow" and not _is_list(self):
             _check(name, other)
             return [torch.pow(self, t) for t in other]

@@ -178,8 +178,8 @@ class LBFGS(Optimizer):
         """Loss and gradient at t along the direction; the parameters stay where they were."""
         self._move(t, direction)
         with torch.enable_grad():
-            loss = float(closure())
-        grad = self._flat_grad()
+            found = closure()
+        loss, grad = float(found), self._flat_grad()
         for p, value in zip(self._params, values):
             p.copy_(value)
         return loss, grad
@@ -277,8 +277,8 @@ class LBFGS(Optimizer):
             if last:
                 return loss, grad, t, 0
             with torch.enable_grad():
-                loss = float(closure())
-            return loss, self._flat_grad(), t, 1
+                found = closure()
+            return float(found), self._flat_grad(), t, 1
         if search != "strong_wolfe":
             raise RuntimeError("only 'strong_wolfe' is supported")
         values = [p.clone() for p in self._params]

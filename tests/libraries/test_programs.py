@@ -82,6 +82,22 @@ def test_program(name, tmp_path):
     assert not wrong, "\n".join(wrong[:10])
 
 
+def test_the_suite_of_einops(tmp_path):
+    """einops carries its own tests; one starts another Python, in which torch is not Rushlight."""
+    missing = [need for need in ("einops", "numpy") if importlib.util.find_spec(need) is None]
+    if missing and "einops" not in REQUIRED:
+        pytest.skip(f"{', '.join(missing)} not installed")
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "rushlight", "run", "-m", "pytest", "-q", "-W", "ignore",
+         "-p", "no:cacheprovider", "--pyargs", "einops.tests", "-k", "not einops_threading"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False,
+        env={**os.environ, "EINOPS_TEST_BACKENDS": "numpy,torch"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    passed = int(done.stdout.rsplit(" passed", 1)[0].split()[-1].strip("=,"))
+    assert passed >= 61
+
+
 def test_differences_are_found():
     same = {"a": [1.0, math.nan, "x", None], "b": {"c": True}}
     assert not list(differences(same, json.loads(json.dumps(same)), 1e-5))

@@ -53,6 +53,26 @@ def binary(torch, show):
     show(_rounded(copy), _rounded(torch._foreach_mm([torch.ones(2, 2)], [torch.ones(2, 2)])))
 
 
+def by_name(torch, show):
+    a, b, c = _lists(torch)
+    for op in "add sub mul div clamp_max clamp_min maximum minimum".split():
+        call = getattr(torch, f"_foreach_{op}")
+        show(op, _rounded(call(a, other=b)), _rounded(call(a, scalar=2)))
+        show(op, _rounded(call(self=a, scalars=[2, 0.5])))
+    show(_rounded(torch._foreach_add(a, other=b, alpha=3)))
+    show(_rounded(torch._foreach_pow(a, exponent=2)), _rounded(torch._foreach_pow(a, exponent=b)))
+    show(_rounded(torch._foreach_lerp(a, b, weight=0.5)))
+    show(_rounded(torch._foreach_lerp(a, tensors1=b, weights=c)))
+    copy = [t.clone() for t in a]
+    torch._foreach_mul_(copy, scalar=0.5)
+    torch._foreach_lerp_(copy, tensors1=b, weight=0.25)
+    show(_rounded(copy))
+    torch._foreach_copy_(copy, src=b, non_blocking=True)
+    show(_rounded(copy), _rounded(torch._foreach_clone(a, memory_format=torch.preserve_format)))
+    one = [torch.ones(2, 2)]
+    show(_rounded(torch._foreach_mm(one, mat2=one)))
+
+
 def ternary(torch, show):
     a, b, c = _lists(torch)
     for op in ("addcmul", "addcdiv"):

@@ -109,6 +109,10 @@ class EventFile:
             event += integer(2, step)
         self._write(event + nested(5, values))
 
+    def add_graph(self, graph: bytes, walltime: float | None = None) -> None:
+        """Adds an encoded graph of a model."""
+        self._write(double(1, time.time() if walltime is None else walltime) + nested(4, graph))
+
     def flush(self) -> None:
         """Writes what is buffered."""
         if not self._file.closed:

@@ -116,8 +116,8 @@ def _png(pixels, height: int, width: int, channels: int) -> bytes:
     )
 
 
-def image(tag: str, tensor, rescale=1, dataformats: str = "NCHW") -> bytes:
-    """A picture, or several beside each other; floats are 0 to 1, bytes 0 to 255."""
+def picture(tensor, rescale=1, dataformats: str = "NCHW"):
+    """A picture, or several beside each other, as (H, W, C) of bytes."""
     tensor = torch.as_tensor(tensor).detach()
     dataformats = dataformats.upper()
     if tensor.dim() != len(dataformats):
@@ -132,11 +132,27 @@ def image(tag: str, tensor, rescale=1, dataformats: str = "NCHW") -> bytes:
     if "N" in dataformats:
         tensor = torch.cat(tuple(tensor.unbind(0)), 1)
     scale = 1 if tensor.dtype == torch.uint8 else 255 * rescale
-    pixels = (tensor.float() * scale).clamp(0, 255).to(torch.uint8).contiguous()
-    height, width, channels = pixels.shape
-    data = _png(bytes(pixels.flatten().tolist()), height, width, channels)
-    fields = integer(1, height) + integer(2, width) + integer(3, channels) + nested(4, data)
-    return _value(tag, nested(4, fields))
+    return (tensor.float() * scale).clamp(0, 255).to(torch.uint8).contiguous()
+
+
+def png(pixels) -> bytes:
+    """A PNG file's bytes for (H, W, C) of bytes."""
+    return _png(bytes(pixels.flatten().tolist()), *pixels.shape)
+
+
+def image(tag: str, tensor, rescale=1, dataformats: str = "NCHW") -> bytes:
+    """A picture, or several beside each other; floats are 0 to 1, bytes 0 to 255."""
+    pixels = picture(tensor, rescale, dataformats)
+    sizes = b"".join(integer(i, n) for i, n in enumerate(pixels.shape, 1))
+    return _value(tag, nested(4, sizes + nested(4, png(pixels))))
+
+
+def float_tensor(tensor) -> bytes:
+    """The field of a value that holds a tensor's numbers as float32."""
+    shape = b"".join(nested(2, integer(1, n)) for n in tensor.shape)
+    numbers = tensor.detach().float().flatten().tolist()
+    packed = nested(5, struct.pack(f"<{len(numbers)}f", *numbers))
+    return nested(8, integer(1, 1) + nested(2, shape) + packed)
 
 
 def text(tag: str, content: str) -> bytes:
@@ -147,22 +163,40 @@ def text(tag: str, content: str) -> bytes:
 
 
 def _struct_value(value) -> bytes:
-    if isinstance(value, bool):
-        return integer(4, value)
     if isinstance(value, str):
         return nested(3, value)
-    return double(2, number(value))
+    if isinstance(value, (int, float, torch.Tensor)):
+        return double(2, number(value))
+    raise ValueError("value should be one of int, float, str, bool, or torch.Tensor")
 
 
-def hparams(hparam_dict: dict, metric_dict: dict) -> tuple:
+def _choices(value, choices) -> bytes:
+    """The values that a setting may have, all of its kind."""
+    kind = (int, float) if isinstance(value, (int, float)) else type(value)
+    if not all(isinstance(choice, kind) for choice in choices):
+        kind = f"hparam_domain_discrete should be a list of {type(value).__name__}"
+        raise TypeError(f"parameter: {kind}")
+    return nested(5, b"".join(nested(1, _struct_value(choice)) for choice in choices))
+
+
+def hparams(hparam_dict: dict, metric_dict: dict, hparam_domain_discrete=None) -> tuple:
     """Three values: the experiment, the start of a session with its settings, and its end."""
     for given, name in ((hparam_dict, "hparam_dict"), (metric_dict, "metric_dict")):
         if not isinstance(given, dict):
             raise TypeError(f"parameter: {name} should be a dictionary, nothing logged.")
-    kinds = {bool: 2, str: 1}
+    domains = hparam_domain_discrete or {}
+    if not isinstance(domains, dict):
+        raise TypeError(
+            "parameter: hparam_domain_discrete should be a dictionary, nothing logged."
+        )
     infos, settings = b"", b""
     for key, value in hparam_dict.items():
-        infos += nested(4, nested(1, key) + integer(4, kinds.get(type(value), 3)))
+        if value is None:
+            continue
+        info = nested(1, key) + integer(4, 1 if isinstance(value, str) else 3)
+        if key in domains:
+            info += _choices(value, domains[key])
+        infos += nested(4, info)
         settings += nested(1, nested(1, key) + nested(2, _struct_value(value)))
     metrics = b"".join(nested(5, nested(1, nested(2, key))) for key in metric_dict)
     parts = (
