@@ -562,4 +562,53 @@ values, idx = logits.topk(5, dim=1) # <-
 print(idx.shape)
 """,
     ),
+    "where_cond_float": (
+        "mask-dtype",
+        """
+import torch
+
+x = torch.randn(4)
+mask = torch.tensor([1.0, 0.0, 1.0, 0.0]) # <-
+y = torch.where(mask, x, torch.zeros(4))
+print(y.shape)
+""",
+    ),
+    "cat_dtype_device": (
+        "tensor-left-behind",
+        """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scales = torch.linspace(0.1, 1.0, 4) # <-
+        self.fc = nn.Linear(8, 1)
+    def forward(self, x):
+        s = self.scales.expand(x.size(0), 4)
+        return self.fc(torch.cat([x, s], dim=1))
+
+net = Net().to("meta")
+print(net(torch.randn(3, 4, device="meta")).shape)
+""",
+    ),
+    "mixed_loss_item": (
+        "number-for-tensor",
+        """
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+loss_fn = nn.MSELoss()
+total = 0
+for i in range(4):
+    x, y = torch.randn(8, 4), torch.randn(8, 1)
+    total += loss_fn(model(x), y).item() # <-
+opt.zero_grad()
+total.backward()
+opt.step()
+print("ok")
+""",
+    ),
 }

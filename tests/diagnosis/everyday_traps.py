@@ -1088,4 +1088,79 @@ def main():
 main()
 """,
     ),
+    "item_in_graph": (
+        "parameters-without-gradient",
+        """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+gate, body = nn.Linear(4, 1), nn.Linear(4, 1)
+opt = torch.optim.SGD([*gate.parameters(), *body.parameters()], 0.1)
+for _ in range(8):
+    x = torch.randn(16, 4)
+    w = torch.sigmoid(gate(x)).mean().item() #!
+    loss = (w * body(x) - x[:, :1]).square().mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+print("ok")
+""",
+    ),
+    "loss_requires_grad_set": (
+        "loss-made-a-leaf",
+        """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 3)
+opt = torch.optim.SGD(net.parameters(), 0.1)
+x, y = torch.randn(8, 4), torch.randint(0, 3, (8,))
+pred = net(x).argmax(1).float() #!
+loss = nn.functional.mse_loss(pred, y.float())
+loss.requires_grad = True
+loss.backward()
+opt.step()
+print("grad:", net.weight.grad)
+""",
+    ),
+    "bn_momentum_eval_graph": (
+        "graph-never-used",
+        """
+import torch
+from torch import nn
+
+def evaluate(net, data):
+    net.eval()
+    out = []
+    for x, y in data:
+        out.append(net(x)) #!
+    net.train()
+    return torch.cat(out).argmax(1).float().mean().item()
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(32, 256), nn.BatchNorm1d(256), nn.ReLU(), nn.Linear(256, 4))
+opt = torch.optim.SGD(net.parameters(), 0.05)
+data = [(torch.randn(64, 32), torch.randint(0, 4, (64,))) for _ in range(6)]
+for epoch in range(3):
+    for x, y in data:
+        loss = nn.functional.cross_entropy(net(x), y)
+        opt.zero_grad(); loss.backward(); opt.step()
+    evaluate(net, data)
+print("ok")
+""",
+    ),
+    "worker_lambda": (
+        "local-function-pickled",
+        """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+def make():
+    data = TensorDataset(torch.arange(8.0))
+    return DataLoader(data, batch_size=2, num_workers=2, multiprocessing_context="spawn",
+                      collate_fn=lambda items: torch.stack([i[0] for i in items])) #!
+
+if __name__ == "__main__":
+    print(len(list(make())))
+""",
+    ),
 }

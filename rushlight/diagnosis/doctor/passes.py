@@ -29,6 +29,7 @@ class Place:
         self.last: _Use | None = None
         self.active = ()  # dropout and batch norm in training mode in the last unused pass
         self.arguments = ()  # of a pass that was not used
+        self.training = True  # the mode of the module in the last pass
 
     @property
     def unused(self) -> int:
@@ -108,6 +109,7 @@ class Passes:
             place.active = before.active or place.active
         active = tuple((n, m) for n, m in self.specials(module) if m.training)
         place.calls += 1
+        place.training = module.training
         place.last = use = _Use(place, self.steps, active)
         if not place.used:
             place.arguments, place.active = self.arguments, active or place.active
@@ -147,7 +149,7 @@ class Passes:
         elif op.name in ("cat", "stack", "concat") and op.args:
             for part in op.args[0] if isinstance(op.args[0], (list, tuple)) else ():
                 for one, place in self._recent:
-                    if self._is_given(one, (part,)):
+                    if place.training and self._is_given(one, (part,)):
                         place.feeds += 1
 
     def _place_of(self, tensor) -> Place | None:

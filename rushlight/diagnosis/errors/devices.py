@@ -198,8 +198,25 @@ def _reads(at):
                 yield node, value
 
 
+def _behind(at, known):
+    """What local tensors of the statement were computed from, a line or more before."""
+    function = at.source.function_of(at.node)
+    for _, tensor in known:
+        spot = upstream.of_tensor(tensor)
+        if spot is None or spot.file != at.file:
+            continue
+        if function is None or spot.source.function_of(spot.node) is not function:
+            continue
+        for node in ast.walk(spot.node):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                value = at.value(node, None)
+                if values.is_tensor(value) and value.device == tensor.device:
+                    yield node, value
+
+
 def _attribute(raised: Raised, at):
     known = list(_reads(at))
+    known += list(_behind(at, known))
     devices = {v.device.type for _, v in known} | {
         p.device.type for m in raised.modules() for p in m.parameters()
     }

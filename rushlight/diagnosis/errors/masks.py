@@ -164,7 +164,7 @@ def mask_dtype(raised: Raised):
     known = [k for k in known if bool(((k[1] == 0) | (k[1] == 1)).all())]
     if not known:
         return None
-    part, mask = known[-1]
+    part, mask = known[0] if upstream.called(at.node) == "where" else known[-1]
     text = changes.method(at.source, part, "bool()")
     call = changes.with_part(at.source, at.node, part, text)
     fixes = try_calls(raised, [Fix(call, [at.source.replace((part, text))], call=call)])

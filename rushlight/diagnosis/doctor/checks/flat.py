@@ -95,3 +95,74 @@ class WithoutSlope(Check):
             "gradient-without-slope", "wrong result", site,
             f"{name} lets no gradient through to what comes before it", evidence, [], fixes,
         )  # fmt: skip
+
+
+kind(
+    "loss-made-a-leaf",
+    "requires_grad was set on a loss that has no graph",
+    """
+A loss without a graph raises in backward(): its path to the parameters is cut by argmax, detach,
+item or no_grad. Setting requires_grad on it makes it a leaf of its own: backward() then runs, gives
+the loss itself the gradient 1, and no parameter learns. Take the cut away instead.
+""",
+)
+
+
+@check
+class LeafLoss(Check):
+    kinds = ("loss-made-a-leaf",)
+    needs: ClassVar = {"*": ("backward", 1, "no backward ran")}
+
+    def start(self, doctor):
+        self.seen = {}
+        doctor.watch.on("backward", self.backward)
+
+    def backward(self, tensor, arguments):
+        if tensor.grad_fn is None and tensor.requires_grad and tensor.dim() == 0:
+            origin, site = _C._origin(tensor), places.here()
+            if site is not None and site not in self.seen:
+                self.seen[site] = (origin, type(tensor).__name__)
+
+    def cut(self, doctor):
+        """The first op without a slope that took a result of parameters, (name, site)."""
+        check_ = next(c for c in doctor.checks if isinstance(c, WithoutSlope))
+        return next(((n, site) for n, site, leaves, _ in check_.cuts.values() if leaves), None)
+
+    def findings(self, doctor):
+        out = []
+        for site, (origin, kind_) in self.seen.items():
+            if kind_ == "Parameter" or site.source is None:
+                continue
+            node = _set_on(site)
+            if node is None:
+                continue
+            made = (origin[0], origin[2]) if origin else None
+            evidence = ["backward() began at a leaf: 0 graph nodes lie between it and a parameter"]
+            cut = self.cut(doctor)
+            if cut is not None:
+                evidence.append(f"{cut[0]} at line {cut[1].line} left the graph of the parameters")
+            out.append(
+                found(
+                    "loss-made-a-leaf", "wrong result",
+                    cut[1] if cut is not None else (site.file, node.lineno),
+                    "requires_grad on the loss hides that its graph was cut", evidence,
+                    [(site, "the backward that reaches nothing"), (made, "the loss is made here")],
+                )
+            )  # fmt: skip
+        return out
+
+
+def _set_on(site):
+    """``loss.requires_grad = True`` or ``loss.requires_grad_()`` before a backward."""
+    call = places.call_at(site)
+    if call is None or not isinstance(call.func, ast.Attribute):
+        return None
+    name = ast.unparse(call.func.value)
+    for node in ast.walk(site.source.function_of(call) or site.source.tree):
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        func = node.func if isinstance(node, ast.Call) else None
+        for one, attribute in ((func, "requires_grad_"), (target, "requires_grad")):
+            named = isinstance(one, ast.Attribute) and one.attr == attribute
+            if named and ast.unparse(one.value) == name:
+                return node
+    return None

@@ -38,6 +38,7 @@ parameters (requires_grad_(False)) and leave them out of the optimizer.
 
 
 MOST_OPS = 4000
+CUTTING = ("detach", "data", "item", "tolist")
 
 
 @check
@@ -95,15 +96,15 @@ class Held(Check):
 
     def op(self, op):
         """Cuts: detach, or values without history that lie in a storage that has one."""
-        if op.name in ("detach", "data") and op.args and op.args[0].requires_grad:
+        if op.name in CUTTING and op.args and op.args[0].requires_grad:
             if op.site not in self.cuts:
-                what = ".data" if op.name == "data" else "detach"
+                what = ".data" if op.name == "data" else op.name
                 self.cuts[op.site] = (what, op.site, _leaves_of(op.args[0]))
             return
         self.seen_ops += 1
         if self.seen_ops == MOST_OPS:  # several steps were seen: the cuts of each are the same
             self.watch.off("op", self.op)
-            self.watch.on("op", self.op, ("detach", "data"))
+            self.watch.on("op", self.op, CUTTING)
         if len(self.outputs) > self.most:
             self.outputs = {k: v for k, v in self.outputs.items() if v[0]() is not None}
             self.most = max(2000, 2 * len(self.outputs))
@@ -266,16 +267,16 @@ class Held(Check):
 
     def detached(self, what, site, evidence):
         source, statement, changes = site.source, site.statement, []
-        name = "data" if what == ".data" else "detach"
+        name = what.removeprefix(".")
         at = site
         for node in ast.walk(statement) if statement is not None else ():
             if name == "data" and isinstance(node, ast.Attribute) and node.attr == "data":
                 changes.append((node, source.segment(node.value)))
             if (
-                name == "detach"
+                name != "data"
                 and isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
-                and node.func.attr == "detach"
+                and node.func.attr == name
             ):
                 whole, text = _round_trip(node), source.segment(node.func.value)
                 changes.append((whole, text))

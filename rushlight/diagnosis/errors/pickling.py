@@ -1,0 +1,70 @@
+"""Errors of pickling: lambdas and local functions on their way to a worker or a file."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+
+from .. import upstream
+from ..finding import Edit, Fix, Related
+from ..registry import explains, kind
+from . import Raised
+
+kind(
+    "local-function-pickled",
+    "A lambda or local function was to be pickled",
+    """
+Workers that are spawned, and torch.save, pickle functions by their name in a module: a lambda or a
+function inside of a function has none. Define it at the top of the file.
+""",
+)
+
+
+@explains(
+    (AttributeError, pickle.PicklingError, TypeError),
+    r"Can't (?:pickle|get) local object '?(?:<function )?([\w.<>]+)"
+    r"|Can't pickle <function <lambda>",
+)
+def local(raised: Raised):
+    """The lambda or def, moved to the top of its file."""
+    at = raised.innermost
+    name = (raised.match[1] or "<lambda>").rpartition(".")[2].strip("'")
+    for source in upstream.user_sources(raised):
+        for node in ast.walk(source.tree):
+            is_lambda = name == "<lambda>" and isinstance(node, ast.Lambda)
+            if is_lambda and _keeps_to_itself(node) and _is_passed(node):
+                return _found(raised, at, source, node)
+    return None
+
+
+def _is_passed(node: ast.Lambda) -> bool:
+    return isinstance(getattr(node, "parent", None), (ast.keyword, ast.Call, ast.Assign))
+
+
+def _keeps_to_itself(node: ast.Lambda) -> bool:
+    return not node.args.vararg and not node.args.kwonlyargs
+
+
+def _found(raised: Raised, at, source, node):
+    parent = node.parent
+    name = parent.arg if isinstance(parent, ast.keyword) else "passed"
+    head = source.statement_of(node)
+    while getattr(head, "parent", None) is not source.tree:
+        head = head.parent
+    body = f"def {name}({ast.unparse(node.args)}):\n    return {source.segment(node.body)}\n"
+    changed = source.replace((node, name))
+    first = min([head.lineno, *(d.lineno for d in getattr(head, "decorator_list", []))])
+    if changed.line > first:
+        edits = [source.insert_before(head, body + "\n"), changed]
+    else:
+        text = f"{body}\n{changed.text}"
+        edits = [Edit(source.file, changed.line, changed.end_line, text)]
+    place = (source.file, node.lineno)
+    return raised.finding(
+        "local-function-pickled",
+        "a lambda cannot be pickled: it has no name in its file",
+        place,
+        evidence=[f"the lambda of line {node.lineno} goes to another process or into a file"],
+        related=[] if place == (at.file, at.line) else [Related(at.file, at.line, "pickled here")],
+        fixes=[Fix(f"def {name} at the top of the file", edits)],
+    )
