@@ -228,7 +228,7 @@ void check_types(Record& r, const Type* types, size_t n, size_t results, bool li
 }
 
 void add_formula(Record& r, std::string_view targets, std::string_view sources, size_t arity,
-                 void (*call)(const Arg*, Value*)) {
+                 size_t made, void (*call)(const Arg*, Value*)) {
   Formula f;
   f.call = call;
   for (std::string_view t : split(targets, ',')) {
@@ -236,6 +236,10 @@ void add_formula(Record& r, std::string_view targets, std::string_view sources, 
     if (i < 0) faults().push_back(r.name + ": gradient of unknown '" + std::string(t) + "'");
     else r.grad_params |= uint64_t(1) << i;
     f.targets.push_back(i);
+  }
+  if (made > f.targets.size()) {  // each has a place of its own, and there are no more
+    faults().push_back(r.name + ": the formula for '" + std::string(targets) + "' gives " +
+                       std::to_string(made) + " gradients");
   }
   auto result_named = [&](std::string_view name) {
     for (size_t i = 0; i < r.returns.size(); ++i)

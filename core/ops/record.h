@@ -80,7 +80,6 @@ struct PointwiseShape {
   static constexpr int kMostNumbers = 8;
   uint8_t operands[kernels::kMaxArity] = {}, numbers[kMostNumbers] = {};
   uint8_t operand_count = 0, number_count = 0;
-  bool plain = false;          // one kernel, and dense floats of one dtype need no promotion
 };
 
 enum class Type : uint8_t {
@@ -177,7 +176,7 @@ std::vector<std::string>& faults();    // what is wrong with records; the import
 const Record* find_record(std::string_view name);
 Record& new_record(std::string_view signature);
 void add_formula(Record& r, std::string_view targets, std::string_view sources, size_t arity,
-                 void (*call)(const Arg*, Value*));
+                 size_t made, void (*call)(const Arg*, Value*));
 void finish_records();                 // after all static initialisers: cross-checks
 
 // ---- The wrapper (ops/dispatch.cpp): every call of every op goes through one of these.
@@ -409,7 +408,8 @@ template <class R, class... A> class Op<R(A...)> {
   }
   template <class F, class Q, class... P>
   void add_grad(const char* targets, const char* sources, Q (*)(P...)) {
-    add_formula(*record_, targets, sources, sizeof...(P), &formula_thunk<F, Q, P...>);
+    add_formula(*record_, targets, sources, sizeof...(P), result_count<Q>(),
+                &formula_thunk<F, Q, P...>);
   }
 
   Record* record_;
