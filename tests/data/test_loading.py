@@ -157,3 +157,19 @@ def test_tensors_travel_between_processes(dtype):
     for got, columns in zip(loader, [0, 2]):
         assert got.dtype == getattr(torch, dtype)
         assert got.tolist() == Tensors(torch)[columns].tolist()
+
+
+def test_a_loader_that_changes_itself():
+    """Loaders of training scripts put a sampler of their own in place, unlocked by this name."""
+
+    class Repeats(data.DataLoader):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self._DataLoader__initialized = False
+            self.batch_sampler = [[0, 1], [1, 0]]
+            self._DataLoader__initialized = True
+
+    loader = Repeats(torch.arange(2.0), batch_size=2)
+    assert [batch.tolist() for batch in loader] == [[0.0, 1.0], [1.0, 0.0]]
+    with pytest.raises(ValueError, match="should not be set after Repeats is initialized"):
+        loader.batch_sampler = []

@@ -59,7 +59,8 @@ class DataLoader:
         in_order: give batches in the sampler's order even when a later one is ready.
     """
 
-    _initialized = False
+    # Loaders that change themselves later clear `_DataLoader__initialized`, PyTorch's name.
+    __initialized = False
 
     def __init__(
         self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None,
@@ -105,7 +106,7 @@ class DataLoader:
         self.persistent_workers = persistent_workers
         self._IterableDataset_len_called = None
         self._iterator = None
-        self._initialized = True
+        self.__initialized = True
         self.check_worker_number_rationality()
 
     @property
@@ -118,7 +119,7 @@ class DataLoader:
         self._multiprocessing_context = _checked_context(context, self.num_workers)
 
     def __setattr__(self, name, value):
-        if self._initialized and name in (
+        if self.__initialized and name in (
             "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers",
         ):  # fmt: skip
             raise ValueError(

@@ -1,0 +1,1 @@
+"""What tests of other libraries take from PyTorch's own tests."""
