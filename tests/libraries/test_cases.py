@@ -16,7 +16,8 @@ def test_assert_equal_compares_tensors():
     case.assertEqual(torch.ones(2), torch.ones(2) + 1e-7)
     case.assertEqual([torch.ones(1), 2.0], [torch.ones(1), 2.0])
     case.assertEqual(torch.tensor(2.0), 2.0)
-    case.assertEqual({"a": "x"}, {"a": "x"})
+    state = lambda: {"a": ["x", torch.float32, {0: torch.ones(3)}], "b": None}  # noqa: E731
+    case.assertEqual(state(), state())
     case.assertEqual(torch.tensor(float("nan")), torch.tensor(float("nan")))
     case.assertNotEqual(torch.ones(2), torch.zeros(2))
     for a, b in ((torch.ones(2), torch.zeros(2)), (1, 2), ("a", "b"), ([1], [1, 2])):

@@ -13,6 +13,7 @@ __all__ = ["IS_LINUX", "IS_MACOS", "IS_WINDOWS", "TEST_CUDA", "TEST_NUMPY", "Tes
 
 IS_LINUX, IS_MACOS, IS_WINDOWS = True, False, False
 TEST_CUDA, TEST_NUMPY = False, True
+_NUMBERS = (torch.Tensor, bool, int, float, complex)
 
 
 def set_rng_seed(seed: int = 1234) -> None:
@@ -50,19 +51,28 @@ class TestCase(unittest.TestCase):
         exact_device=False, exact_layout=False, exact_stride=False,
     ):  # fmt: skip
         """Raises unless ``x`` equals ``y``; numbers and tensors within the dtype's tolerances."""
-        kinds = (torch.Tensor, bool, int, float, complex, list, tuple, dict)
-        if not isinstance(x, kinds) or not isinstance(y, kinds) or type(x) is type(y) is bool:
-            return super().assertEqual(x, y, msg)
-        if isinstance(x, torch.Tensor) != isinstance(y, torch.Tensor):  # a number beside a tensor
-            x, y = (t.tolist() if isinstance(t, torch.Tensor) else t for t in (x, y))
-        try:
-            assert_close(
-                x, y, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=exact_device,
-                check_dtype=exact_dtype, check_layout=exact_layout, check_stride=exact_stride,
-                msg=msg,
-            )  # fmt: skip
-        except TypeError:  # something in them is no number
-            super().assertEqual(x, y, msg)
+        options = {
+            "rtol": rtol, "atol": atol, "equal_nan": equal_nan, "check_device": exact_device,
+            "check_dtype": exact_dtype, "check_layout": exact_layout, "check_stride": exact_stride,
+            "msg": msg,
+        }  # fmt: skip
+        self._compare(x, y, options)
+
+    def _compare(self, x, y, options) -> None:
+        if isinstance(x, dict) and isinstance(y, dict):
+            super().assertEqual(x.keys(), y.keys(), options["msg"])
+            for key in x:
+                self._compare(x[key], y[key], options)
+        elif isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)):
+            super().assertEqual(len(x), len(y), options["msg"])
+            for a, b in zip(x, y, strict=True):
+                self._compare(a, b, options)
+        elif isinstance(x, _NUMBERS) and isinstance(y, _NUMBERS):
+            if isinstance(x, torch.Tensor) != isinstance(y, torch.Tensor):
+                x, y = (t.tolist() if isinstance(t, torch.Tensor) else t for t in (x, y))
+            assert_close(x, y, **options)
+        else:
+            super().assertEqual(x, y, options["msg"])
 
     def assertNotEqual(self, x, y, msg=None, *, atol=None, rtol=None, **options):
         """Raises if ``x`` equals ``y``."""
