@@ -202,7 +202,7 @@ for _ in range(4):
 
 
 def test_the_limit_is_that_of_the_numbers(tmp_path, cache):
-    done, _ = run(tmp_path, cache, NUMBERS)
+    run(tmp_path, cache, NUMBERS)
     report = json.loads((tmp_path / "profile.json").read_text())
     machine, rows = report["machine"], {r["what"]: r for r in report["rows"]}
     for what, limit in (("matmul", "gflops"), ("mm", "half_gflops"), ("bmm", "double_gflops")):
@@ -227,7 +227,7 @@ for i in range(10):
 
 
 def test_reads_and_python_data_are_named(tmp_path, cache):
-    done, script = run(tmp_path, cache, READS, "--all")
+    _, script = run(tmp_path, cache, READS, "--all")
     report = json.loads((tmp_path / "profile.json").read_text())
     rows = {r["what"]: r for r in report["rows"]}
     assert rows["item"]["ops"] == rows["is_nonzero"]["ops"] == 4000
@@ -262,7 +262,7 @@ def test_rows_are_of_the_busiest_thread_and_say_so(tmp_path, cache):
 
 def test_a_loader_with_workers_is_not_told_to_have_some(tmp_path, cache):
     source = CASES["waiting"][0].replace("batch_size=2)", "batch_size=2, num_workers=1)")
-    done, _ = run(tmp_path, cache, source)
+    run(tmp_path, cache, source)
     report = json.loads((tmp_path / "profile.json").read_text())
     first = report["findings"][0]
     assert first["kind"] == "waiting" and first["try"].startswith("more workers than it has")
