@@ -94,7 +94,6 @@ _C._disabled_torch_function_impl = _overrides._disabled_torch_function_impl
 from . import _tensor, functional, storage
 from ._number_info import finfo, iinfo
 from ._reductions import norm, unique, unique_consecutive
-from ._segments import histogramdd, norm_except_dim, segment_reduce
 from ._settings import (
     are_deterministic_algorithms_enabled,
     get_default_device,
@@ -219,6 +218,7 @@ _HOME |= dict.fromkeys(
     "_mentioned",
 )
 _HOME |= dict.fromkeys("pca_lowrank svd_lowrank".split(), "_lowrank")
+_HOME |= dict.fromkeys("histogramdd norm_except_dim segment_reduce".split(), "_segments")
 _HOME |= dict.fromkeys(
     "_assert _assert_async _check _check_index _check_is_size "
     "_check_not_implemented _check_tensor_all _check_tensor_all_with _check_type _check_value "
