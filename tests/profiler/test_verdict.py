@@ -14,7 +14,7 @@ CASES = {
         """
 import torch
 a, b = torch.ones(700, 700), torch.ones(700, 700)
-for _ in range(8):
+for _ in range(40):
     c = a @ b          # HERE
 """,
         "matmul",
@@ -67,7 +67,7 @@ for _ in range(20):
         """
 import torch
 x = torch.ones(256, 128, 128)
-for _ in range(6):
+for _ in range(12):
     x = x.permute(2, 0, 1).contiguous()  # HERE
 """,
         "contiguous",
