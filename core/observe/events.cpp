@@ -1,9 +1,14 @@
 // The event stream: who subscribed, and the threads whose mode words must know.
 #include "observe/events.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <chrono>
 #include <mutex>
+#include <new>
 #include <shared_mutex>
+#include <thread>
 #include <vector>
 
 namespace rl {
@@ -37,6 +42,35 @@ void publish() {
   for (uint32_t* w : words) {
     __atomic_store_n(w, (*w & ~kObserve) | all_kinds, __ATOMIC_RELAXED);
   }
+}
+
+// Note [Fork]
+// The lock is taken before a fork, so that no other thread is within a subscriber and holds its
+// lock: a child that waited for it would wait for ever. A thread that is there may wait for
+// Python, whose lock the forking thread has: so this waits for a while only, and a child that
+// could then not be sure hears nothing.
+bool forking = false;
+
+void before_fork() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  while (!(forking = lock.try_lock()) && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
+
+void after_fork_in_parent() {
+  if (forking) lock.unlock();
+}
+
+void after_fork_in_child() {
+  new (&lock) std::shared_mutex;
+  if (!forking) subscriptions.clear();
+  words.clear();
+  if (!(modes_word & kNewThread)) words.push_back(&modes_word);
+  publish();
+}
+
+[[gnu::constructor]] void watch_forks() {
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 template <class F> void tell(uint32_t kind, F&& f) {

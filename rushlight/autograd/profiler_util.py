@@ -4,11 +4,15 @@
 
 from rushlight.profiler.function_events import (
     EventList,
+    FormattedTimesMixin,
     FunctionEvent,
     FunctionEventAvg,
     Interval,
+    Kernel,
 )
+from rushlight.profiler.kinds import DeviceType
 from rushlight.profiler.table import format_memory as _format_memory
+from rushlight.profiler.table import format_share as _format_time_share
 from rushlight.profiler.table import format_time as _format_time
 
 MEMORY_EVENT_NAME = "[memory]"

@@ -1,12 +1,17 @@
 """Where time and memory went: recordings, tables, traces, and a verdict."""
 
+# ruff: noqa: F401  (names are imported to be found here)
+
 from __future__ import annotations
 
 from rushlight._ranges import record_function
 
+from . import itt
+from .kinds import DeviceType, ProfilerActivity, RecordScope
 from .profiler import (
+    ExecutionTraceObserver,
     ProfilerAction,
-    ProfilerActivity,
+    _KinetoProfile,
     profile,
     schedule,
     supported_activities,
@@ -14,8 +19,12 @@ from .profiler import (
 )
 
 __all__ = [
+    "DeviceType",
+    "ExecutionTraceObserver",
     "ProfilerAction",
     "ProfilerActivity",
+    "RecordScope",
+    "itt",
     "kineto_available",
     "profile",
     "record_function",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, namedtuple
 
 from rushlight.profiler import table as _table
+
+from .kinds import DeviceType
+from .names import MODULE, NODE, OP, RANGE
 
 
 class Interval:
@@ -20,7 +23,7 @@ class Interval:
         return self.end - self.start
 
 
-class _Times:
+class FormattedTimesMixin:
     """Times as text and averages, from totals and a count; device times are those of no device."""
 
     cpu_time_str = property(lambda self: _table.format_time(self.cpu_time))
@@ -40,43 +43,107 @@ class _Times:
     self_cuda_memory_usage = property(lambda self: self.self_device_memory_usage)
 
 
-class FunctionEvent(_Times):
+Kernel = namedtuple("Kernel", "name device duration")
+_ACTIVITIES = {OP: "cpu_op", NODE: "cpu_op", MODULE: "python_function", RANGE: "user_annotation"}
+_SELDOM = {
+    "event_metadata": None,
+    "extra_meta": None,
+    "flow_id": 0,
+    "flow_start": False,
+    "flow_type": 0,
+    "input_dtypes": (),
+    "linked_correlation_id": 0,
+    "metadata_json": "",
+    "python_id": -1,
+    "python_module_id": -1,
+    "python_parent_id": -1,
+    "self_cpu_percent": -1,
+    "structured_input_shapes": (),
+    "structured_input_strides": (),
+    "total_cpu_percent": -1,
+    "total_device_percent": -1,
+}
+
+
+class FunctionEvent(FormattedTimesMixin):
     """One op, graph node, module call or range that ran. Times are in microseconds."""
 
-    def __init__(self, id, name, thread, start_us, end_us):
+    def __init__(
+        self,
+        id,
+        name,
+        thread,
+        start_us,
+        end_us,
+        overload_name=None,
+        fwd_thread=None,
+        input_shapes=None,
+        stack=None,
+        scope=0,
+        use_device=None,
+        cpu_memory_usage=0,
+        device_memory_usage=0,
+        is_async=False,
+        is_remote=False,
+        sequence_nr=-1,
+        node_id=-1,
+        device_type=DeviceType.CPU,
+        device_index=0,
+        device_resource_id=None,
+        is_legacy=False,
+        flops=None,
+        trace_name=None,
+        concrete_inputs=None,
+        kwinputs=None,
+        is_user_annotation=False,
+        **others,
+    ):
         self.id = id
-        self.node_id = -1
-        self.name = self.trace_name = name
-        self.overload_name = ""
+        self.node_id = node_id
+        self.name = name
+        self.trace_name = name if trace_name is None else trace_name
+        self.overload_name = overload_name or ""
         self.time_range = Interval(start_us, end_us)
         self.thread = thread
-        self.fwd_thread = 0
+        self.fwd_thread = fwd_thread or 0
         self.kernels = []
         self.count = 1
         self.cpu_children = []
         self.cpu_parent = None
-        self.input_shapes = []
-        self.concrete_inputs = []
-        self.kwinputs = {}
-        self.stack = []
-        self.scope = 0
-        self.use_device = None
-        self.cpu_memory_usage = 0
-        self.device_memory_usage = 0
-        self.is_async = False
-        self.is_remote = False
-        self.sequence_nr = -1
-        self.device_type = "CPU"
-        self.device_index = 0
-        self.device_resource_id = thread
-        self.is_legacy = False
-        self.is_user_annotation = False
-        self.flops = 0
+        self.input_shapes = input_shapes if input_shapes is not None else []
+        self.concrete_inputs = concrete_inputs or []
+        self.kwinputs = kwinputs or {}
+        self.stack = stack or []
+        self.scope = scope
+        self.use_device = use_device
+        self.cpu_memory_usage = cpu_memory_usage
+        self.device_memory_usage = device_memory_usage
+        self.is_async = is_async
+        self.is_remote = is_remote
+        self.sequence_nr = sequence_nr
+        self.device_type = device_type
+        self.device_index = device_index
+        self.device_resource_id = thread if device_resource_id is None else device_resource_id
+        self.is_legacy = is_legacy
+        self.is_user_annotation = is_user_annotation
+        self.flops = flops or 0
         self.bytes = 0  # the least that the op had to move
         self.place = None  # (file, function, line, ...) of the user's expression
         self.module = None  # the innermost module that ran
         self.kind = 0
         self.failed = False
+        for key, value in others.items():
+            if key not in _SELDOM:
+                raise TypeError(
+                    f"FunctionEvent.__init__() got an unexpected keyword argument {key!r}"
+                )
+            setattr(self, key, value)
+
+    def __getattr__(self, name):
+        # What is set in few events is not kept in all of them.
+        if name in _SELDOM:
+            return _SELDOM[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     key = property(lambda self: self.name)
     cpu_time_total = property(lambda self: 0 if self.is_async else self.time_range.elapsed_us())
@@ -94,10 +161,33 @@ class FunctionEvent(_Times):
         """Bytes allocated less released, without what ran inside."""
         return self.cpu_memory_usage - sum(c.cpu_memory_usage for c in self.cpu_children)
 
+    @property
+    def activity_type(self) -> str:
+        """``cpu_op``, ``user_annotation`` or ``python_function``."""
+        return "user_annotation" if self.is_user_annotation else _ACTIVITIES[self.kind]
+
+    @property
+    def external_id(self) -> int:
+        """The number under which a trace knows it."""
+        return self.id
+
+    @property
+    def is_python_function(self) -> bool:
+        """Whether it is a module's call."""
+        return self.kind == MODULE
+
+    def append_kernel(self, name, device, duration) -> None:
+        """Notes a kernel that it launched on a device."""
+        self.kernels.append(Kernel(name, device, duration))
+
     def append_cpu_child(self, child) -> None:
         """Puts an event inside this one."""
         self.cpu_children.append(child)
         child.cpu_parent = self
+
+    def set_cpu_parent(self, parent) -> None:
+        """Says which event it is inside of."""
+        self.cpu_parent = parent
 
     def __repr__(self):
         children = [c.id for c in self.cpu_children]
@@ -120,7 +210,7 @@ _SUMS = (
 ).split()
 
 
-class FunctionEventAvg(_Times):
+class FunctionEventAvg(FormattedTimesMixin):
     """Events of one key, summed up."""
 
     def __init__(self):
@@ -139,7 +229,7 @@ class FunctionEventAvg(_Times):
         self.scope = None
         self.cpu_children = None
         self.cpu_parent = None
-        self.device_type = "CPU"
+        self.device_type = DeviceType.CPU
         self.flops = 0
         self.bytes = 0
 

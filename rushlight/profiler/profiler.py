@@ -13,17 +13,7 @@ from rushlight._ranges import record_function
 
 from . import session, trace
 from .function_events import EventList
-
-
-class ProfilerActivity(enum.Enum):
-    """Where work may run; all of it runs on the CPU here."""
-
-    CPU = 0
-    XPU = 1
-    MTIA = 2
-    CUDA = 3
-    HPU = 4
-    PrivateUse1 = 5
+from .kinds import ProfilerActivity
 
 
 class ProfilerAction(enum.Enum):
@@ -96,30 +86,40 @@ def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False, use_py
     return handler
 
 
-class profile:
-    """Records what runs: ops, the backward pass, ranges, steps; by a schedule if one is given.
+class ExecutionTraceObserver:
+    """Writes no traces of its own format: `profile.export_chrome_trace` writes what ran."""
 
-    Writing down an op adds about 0.05 us to it, its graph node and the node's run 0.1 us each;
-    shapes and FLOPs add 0.3 us, memory 0.05 us per op; stacks and modules next to nothing.
+    def register_callback(self, output_file_path: str):
+        """Raises NotImplementedError."""
+        raise NotImplementedError(
+            "ExecutionTraceObserver is not supported; profile.export_chrome_trace writes what ran"
+        )
 
-    Args:
-        activities: where to look; the CPU is all there is.
-        schedule: a function of the step's number that gives a `ProfilerAction`.
-        on_trace_ready: called with the profiler whenever a cycle of the schedule ends.
-        record_shapes: writes down the sizes of each op's tensors.
-        profile_memory: writes down each allocation and release.
-        with_stack: keeps the user's line of each op, and the modules around it.
-        with_flops: shows floating-point operations.
-        with_modules: shows module calls among the events.
-        acc_events: keeps the events of earlier cycles.
-    """
+    def unregister_callback(self) -> None:
+        """Nothing is registered."""
+
+    cleanup = start = stop = unregister_callback
+    is_registered = property(lambda self: False)
+
+    def is_running(self) -> bool:
+        """Whether it observes: never."""
+        return False
+
+    def get_output_file_path(self):
+        """Where it writes: nowhere."""
+
+    @staticmethod
+    def build_execution_trace_obs_from_env():
+        """An observer that the environment asks for: None."""
+
+
+class _KinetoProfile:
+    """A recording without steps: what `profile` starts and stops, and what reads it."""
 
     def __init__(
         self,
         *,
         activities=None,
-        schedule=None,
-        on_trace_ready=None,
         record_shapes=False,
         profile_memory=False,
         with_stack=False,
@@ -128,69 +128,34 @@ class profile:
         experimental_config=None,
         execution_trace_observer=None,
         acc_events=False,
-        use_cuda=None,
         custom_trace_id_callback=None,
         post_processing_timeout_s=None,
     ):
         self.activities = set(activities) if activities is not None else supported_activities()
-        assert len(self.activities) > 0, "No valid profiler activities found"
-        if ProfilerActivity.CUDA in self.activities or use_cuda:
-            warnings.warn("CUDA is not available, disabling CUDA profiling", stacklevel=2)
         self.record_shapes = record_shapes
         self.with_flops = with_flops
         self.profile_memory = profile_memory
         self.with_stack = with_stack
         self.with_modules = with_modules
         self.acc_events = acc_events
-        self.on_trace_ready = on_trace_ready
-        self.record_steps = schedule is not None
-        self.schedule = schedule or (lambda _: ProfilerAction.RECORD)
-        self.step_num = 0
-        self.current_action = self.schedule(0)
-        self.step_rec_fn = None
+        self.experimental_config = experimental_config
+        self.execution_trace_observer = execution_trace_observer
+        self.custom_trace_id_callback = custom_trace_id_callback
+        self.post_processing_timeout_s = post_processing_timeout_s
+        self.use_device = None
+        self.has_cudagraphs = False
+        self.mem_tl = None
         self.profiler = None
         self._metadata = {}
 
-    # ---- Starting, stepping, stopping
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stop()
-
     def start(self) -> None:
-        """Begins, with step 0."""
-        if self.current_action in _RECORDS:
-            self.start_trace()
-        self._begin_step()
+        """Begins."""
+        self.prepare_trace()
+        self.start_trace()
 
     def stop(self) -> None:
-        """Ends; what is being recorded is handed to ``on_trace_ready``."""
-        self._end_step()
-        if self._recording():
-            self.stop_trace()
-            self._ready()
-
-    def step(self) -> None:
-        """Tells the profiler that the next step of the program begins."""
-        self._end_step()
-        before = self.current_action
-        self.step_num += 1
-        self.current_action = self.schedule(self.step_num)
-        goes_on = self.current_action in _RECORDS
-        if before is ProfilerAction.RECORD_AND_SAVE:
-            self.stop_trace()
-            self._ready()
-        elif before is ProfilerAction.RECORD and not goes_on:
-            warnings.warn(
-                "Incorrect schedule: RECORD followed by " + self.current_action.name, stacklevel=2
-            )
-            self.stop_trace()
-        if goes_on and not self._recording():
-            self.start_trace()
-        self._begin_step()
+        """Ends."""
+        self.stop_trace()
 
     def start_trace(self) -> None:
         """Begins to record now, whatever the schedule says."""
@@ -202,6 +167,7 @@ class profile:
                 with_stack=self.with_stack,
                 with_modules=self.with_modules,
                 acc_events=self.acc_events,
+                custom_trace_id_callback=self.custom_trace_id_callback,
             )
         elif self.profiler.recorder is not None:
             _ = self.profiler.function_events  # kept, for the next cycle to go behind
@@ -217,20 +183,6 @@ class profile:
     def _recording(self) -> bool:
         recorder = self.profiler.recorder if self.profiler else None
         return recorder is not None and recorder.running
-
-    def _ready(self) -> None:
-        if self.on_trace_ready:
-            self.on_trace_ready(self)
-
-    def _begin_step(self) -> None:
-        if self.record_steps and self.current_action in _RECORDS:
-            self.step_rec_fn = record_function(f"ProfilerStep#{self.step_num}")
-            self.step_rec_fn.__enter__()
-
-    def _end_step(self) -> None:
-        if self.step_rec_fn is not None:
-            self.step_rec_fn.__exit__(None, None, None)
-            self.step_rec_fn = None
 
     # ---- Reading
 
@@ -283,3 +235,127 @@ class profile:
         """Pauses the recording that runs, or lets it go on."""
         if self.profiler and self.profiler.recorder is not None:
             (self.profiler.recorder.start if enable else self.profiler.recorder.stop)()
+
+
+class profile(_KinetoProfile):
+    """Records what runs: ops, the backward pass, ranges, steps; by a schedule if one is given.
+
+    Writing down an op adds about 0.06 us to it, its graph node and the node's run as much again;
+    shapes and FLOPs add 0.2 us, memory 0.15 us per op; stacks and modules next to nothing.
+
+    Args:
+        activities: where to look; the CPU is all there is.
+        schedule: a function of the step's number that gives a `ProfilerAction`.
+        on_trace_ready: called with the profiler whenever a cycle of the schedule ends.
+        record_shapes: writes down the sizes of each op's tensors.
+        profile_memory: writes down each allocation and release.
+        with_stack: keeps the user's line of each op, and the modules around it.
+        with_flops: shows floating-point operations.
+        with_modules: shows module calls among the events.
+        acc_events: keeps the events of earlier cycles.
+    """
+
+    def __init__(
+        self,
+        *,
+        activities=None,
+        schedule=None,
+        on_trace_ready=None,
+        record_shapes=False,
+        profile_memory=False,
+        with_stack=False,
+        with_flops=False,
+        with_modules=False,
+        experimental_config=None,
+        execution_trace_observer=None,
+        acc_events=False,
+        use_cuda=None,
+        custom_trace_id_callback=None,
+        post_processing_timeout_s=None,
+    ):
+        self.activities = set(activities) if activities is not None else supported_activities()
+        assert len(self.activities) > 0, "No valid profiler activities found"
+        if ProfilerActivity.CUDA in self.activities or use_cuda:
+            warnings.warn("CUDA is not available, disabling CUDA profiling", stacklevel=2)
+        super().__init__(
+            activities=self.activities,
+            record_shapes=record_shapes,
+            profile_memory=profile_memory,
+            with_stack=with_stack,
+            with_flops=with_flops,
+            with_modules=with_modules,
+            experimental_config=experimental_config,
+            execution_trace_observer=execution_trace_observer,
+            acc_events=acc_events,
+            custom_trace_id_callback=custom_trace_id_callback,
+            post_processing_timeout_s=post_processing_timeout_s,
+        )
+        self.on_trace_ready = on_trace_ready
+        self.record_steps = schedule is not None
+        self.schedule = schedule or (lambda _: ProfilerAction.RECORD)
+        self.step_num = 0
+        self.current_action = self.schedule(0)
+        self.step_rec_fn = None
+
+    def get_trace_id(self) -> str | None:
+        """The name of the last recording; None before the first."""
+        return self.profiler.trace_id if self.profiler is not None else None
+
+    def set_custom_trace_id_callback(self, callback) -> None:
+        """Makes ``callback()`` give the recordings to come their names."""
+        self.custom_trace_id_callback = callback
+
+    # ---- Starting, stepping, stopping
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def start(self) -> None:
+        """Begins, with step 0."""
+        if self.current_action in _RECORDS:
+            self.start_trace()
+        self._begin_step()
+
+    def stop(self) -> None:
+        """Ends; what is being recorded is handed to ``on_trace_ready``."""
+        self._end_step()
+        if self._recording():
+            self.stop_trace()
+            self._ready()
+
+    def step(self) -> None:
+        """Tells the profiler that the next step of the program begins."""
+        self._end_step()
+        before = self.current_action
+        self.step_num += 1
+        self.current_action = self.schedule(self.step_num)
+        goes_on = self.current_action in _RECORDS
+        if before is ProfilerAction.RECORD_AND_SAVE:
+            self.stop_trace()
+            self._ready()
+        elif before is ProfilerAction.RECORD and not goes_on:
+            warnings.warn(
+                "Incorrect schedule: RECORD followed by " + self.current_action.name, stacklevel=2
+            )
+            self.stop_trace()
+        if goes_on and not self._recording():
+            self.start_trace()
+        self._begin_step()
+
+    def _ready(self) -> None:
+        if self.on_trace_ready:
+            self.on_trace_ready(self)
+
+    def _begin_step(self) -> None:
+        if self.record_steps and self.current_action in _RECORDS:
+            self.step_rec_fn = record_function(f"ProfilerStep#{self.step_num}")
+            self.step_rec_fn.__enter__()
+
+    def _end_step(self) -> None:
+        if self.step_rec_fn is not None:
+            self.step_rec_fn.__exit__(None, None, None)
+            self.step_rec_fn = None

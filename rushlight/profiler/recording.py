@@ -129,6 +129,11 @@ def _parameters(record: dict) -> list[str]:
             if text == "*":
                 continue
             word = text.split(" ")[0]
+            if text.startswith("Generator? ") and "Device? device" in inside:
+                continue  # PyTorch's have an overload for it
+            if text.startswith("Device? device") and "layout" not in inside:
+                # PyTorch's have layout and pin_memory, too.
+                found += ["other"] * (1 if record["name"] == "_to_copy" else 2)
             if not word.startswith("Tensor"):
                 found.append("other")
             else:
@@ -231,7 +236,9 @@ class _Builder:
         event.overload_name = raw.name.partition(".")[2]
         event.flops = raw.flops or (_element_flops(recording, raw) if self.flops else 0)
         if self.shapes:
-            event.input_shapes = shapes_of(recording, raw)
+            nested = shapes_of(recording, raw)
+            event.structured_input_shapes = nested
+            event.input_shapes = [[] if s and isinstance(s[0], list) else s for s in nested]
         event.bytes = recording.least_bytes(raw) if raw.inputs or raw.results else raw.moved
         if raw.sequence >= 0:
             self.by_sequence.setdefault(raw.sequence, event)

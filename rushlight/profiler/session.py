@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 import warnings
 
 from rushlight import _C
 from rushlight._ranges import recordings
 
 from .function_events import EventList
+from .kinds import ProfilerActivity, ProfilerState
 from .recording import Recording, function_events
 
 
@@ -54,11 +56,39 @@ class profile:
         self.with_stack = with_stack
         self.with_modules = with_modules
         self.acc_events = acc_events
+        self.use_cpu = use_cpu
+        self.use_cuda = use_cuda
+        self.experimental_config = experimental_config
+        self.custom_trace_id_callback = custom_trace_id_callback
+        self.post_processing_timeout_s = post_processing_timeout_s
+        self.activity_filters = activity_filters
+        self.kineto_activities = {ProfilerActivity.CPU}
+        self.profiler_kind = ProfilerState.KINETO
+        self.trace_id = ""
         self.recorder = None
         self._events = None
         self._earlier = []
 
+    default_trace_id = staticmethod(lambda: uuid.uuid4().hex.upper())
+
+    def create_trace_id(self) -> str:
+        """A new name for a trace: the callback's, else 32 hexadecimal digits."""
+        return (self.custom_trace_id_callback or self.default_trace_id)()
+
+    def config(self, create_trace_id=False):
+        """What is recorded, as a dict; ``create_trace_id`` gives the trace a new name."""
+        if create_trace_id:
+            self.trace_id = self.create_trace_id()
+        names = "record_shapes profile_memory with_stack with_flops with_modules trace_id".split()
+        return {name: getattr(self, name) for name in names}
+
+    def toggle_collection_dynamic(self, enabled, activities=()) -> None:
+        """Pauses the recording that runs, or lets it go on."""
+        if self.recorder is not None:
+            (self.recorder.start if enabled else self.recorder.stop)()
+
     def _start(self) -> None:
+        self.trace_id = self.create_trace_id()
         self.recorder = _C.Recorder(
             tensors=self.record_shapes,
             memory=self.profile_memory,

@@ -61,7 +61,7 @@ def _span(event, pid: int) -> dict:
         args["Sequence number"] = event.sequence_nr
         args["Fwd thread id"] = event.fwd_thread
     if event.input_shapes:
-        args["Input Dims"] = event.input_shapes
+        args["Input Dims"] = event.structured_input_shapes
     if event.flops:
         args["FLOPs"] = event.flops
     if event.place is not None:

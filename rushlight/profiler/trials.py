@@ -261,8 +261,17 @@ class Trials:
             self._begin(block, "one optimizer step")
 
     def _called(self, module, args) -> None:
+        from rushlight.nn.modules.module import register_module_forward_hook
+
         self._hooks[1].remove()
         self._call = regions.Call(module, args, {})
+        # Only a hook behind the call is told of its arguments by name.
+        self._hooks.append(register_module_forward_hook(self._returned, with_kwargs=True))
+
+    def _returned(self, module, args, kwargs, output) -> None:
+        if module is self._call.function:
+            self._hooks[2].remove()
+            self._call.kwargs = kwargs
 
     def _begin(self, region, what: str) -> None:
         self.close()

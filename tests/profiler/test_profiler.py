@@ -73,8 +73,14 @@ def test_shapes_of_lists_and_of_tensors_left_out():
     with profile(record_shapes=True) as p:
         torch.stack([x, x])
         nn.functional.cross_entropy(torch.ones(2, 5), torch.tensor([1, 2]))
+        torch.rand(2) + torch.arange(2).to(torch.float64)
+        x[torch.tensor([1])]
     shapes = {e.name: e.input_shapes for e in p.events()}
-    assert shapes["aten::stack"] == [[[3], [3]], []]
+    whole = {e.name: e.structured_input_shapes for e in p.events()}
+    assert shapes["aten::stack"] == [[], []] and whole["aten::stack"] == [[[3], [3]], []]
+    assert shapes["aten::index"] == [[3], []] and whole["aten::index"] == [[3], [[1]]]
+    counts = {name: len(shapes[f"aten::{name}"]) for name in ("ones", "rand", "to")}
+    assert counts == {"ones": 5, "rand": 5, "to": 5}, "of PyTorch's parameters"
     assert shapes["aten::cross_entropy_loss"] == [[2, 5], [2], [], [], [], []]
 
 
@@ -249,6 +255,99 @@ def test_errors_before_a_start():
             call()
     with pytest.raises(AssertionError, match="No valid profiler activities found"):
         profile(activities=[])
+
+
+PUBLIC = {
+    "profiler": "DeviceType ExecutionTraceObserver ProfilerAction ProfilerActivity RecordScope itt "
+    "kineto_available profile record_function schedule supported_activities _KinetoProfile "
+    "tensorboard_trace_handler",
+    "autograd.profiler": "DeviceType EventList FunctionEvent KinetoStepTracker MEMORY_EVENT_NAME "
+    "OUT_OF_MEMORY_EVENT_NAME ProfilerActivity ProfilerState emit_itt emit_nvtx kineto_available "
+    "load_nvprof parse_nvprof_trace profile record_function",
+    "autograd.profiler_util": "DeviceType EventList FormattedTimesMixin FunctionEvent "
+    "FunctionEventAvg Interval Kernel MEMORY_EVENT_NAME OUT_OF_MEMORY_EVENT_NAME",
+}
+OF_EVENTS = """activity_type append_cpu_child append_kernel concrete_inputs count cpu_children
+cpu_memory_usage cpu_parent cpu_time cpu_time_str cpu_time_total cpu_time_total_str cuda_time
+cuda_time_total device_index device_memory_usage device_resource_id device_time device_time_str
+device_time_total device_time_total_str device_type event_metadata external_id flops flow_id
+flow_start flow_type fwd_thread id input_dtypes input_shapes is_async is_legacy is_python_function
+is_remote is_user_annotation kernels key kwinputs linked_correlation_id metadata_json name node_id
+overload_name python_id python_module_id python_parent_id scope self_cpu_memory_usage
+self_cpu_percent self_cpu_time_total self_cpu_time_total_str self_cuda_memory_usage
+self_cuda_time_total self_device_memory_usage self_device_time_total self_device_time_total_str
+sequence_nr set_cpu_parent stack structured_input_shapes structured_input_strides thread time_range
+total_cpu_percent total_device_percent trace_name use_device"""
+OF_PROFILES = """add_metadata add_metadata_json events export_chrome_trace export_memory_timeline
+export_stacks get_trace_id key_averages prepare_trace preset_metadata_json start start_trace step
+stop stop_trace toggle_collection_dynamic set_custom_trace_id_callback activities record_shapes
+with_flops profile_memory with_stack with_modules schedule on_trace_ready step_num current_action
+profiler use_device has_cudagraphs mem_tl experimental_config execution_trace_observer"""
+
+
+def test_pytorchs_names_are_there(trained):
+    for place, names in PUBLIC.items():
+        module = torch
+        for part in place.split("."):
+            module = getattr(module, part)
+        assert [n for n in names.split() if not hasattr(module, n)] == []
+    event = trained.events()[0]
+    assert [n for n in OF_EVENTS.split() if not hasattr(event, n)] == []
+    assert [n for n in OF_PROFILES.split() if not hasattr(trained, n)] == []
+    assert event.device_type is torch.profiler.DeviceType.CPU and not hasattr(event, "nothing")
+    assert isinstance(trained, torch.profiler._KinetoProfile)
+    made = torch.autograd.profiler.FunctionEvent(1, "n", 2, 3.0, 5.0, flow_id=4, scope=7)
+    assert (made.cpu_time_total, made.flow_id, made.scope, made.thread) == (2.0, 4, 7, 2)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        torch.autograd.profiler.FunctionEvent(1, "n", 2, 3.0, 5.0, colour=1)
+    with pytest.raises(NotImplementedError):
+        torch.profiler.ExecutionTraceObserver().register_callback("x")
+
+
+def test_traces_have_names():
+    with profile(custom_trace_id_callback=lambda: "mine") as p:
+        pass
+    assert p.get_trace_id() == "mine"
+    p = profile()
+    assert p.get_trace_id() is None
+    p.start(), p.stop()
+    assert len(p.get_trace_id()) == 32
+
+
+def test_a_recording_inside_of_another_and_a_base_without_steps():
+    outer, inner = torch.profiler._KinetoProfile(), profile(record_shapes=True)
+    outer.start()
+    torch.ones(2)
+    with inner:
+        torch.zeros(2) + 1
+        with pytest.raises(RuntimeError), record_function("fails"):
+            torch.ones(2) @ torch.ones(3)
+    outer.stop()
+    assert [e.name for e in inner.events() if e.cpu_parent is None] == [
+        "aten::zeros", "aten::add", "fails",
+    ]  # fmt: skip
+    assert [e.name for e in outer.events()][1:] == [e.name for e in inner.events()]
+    (matmul,) = [e for e in inner.events() if e.name == "aten::matmul"]
+    assert matmul.failed and matmul.cpu_parent.name == "fails"
+
+
+class Squares(torch.utils.data.Dataset):
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        return torch.ones(2) * i
+
+
+def test_forked_workers_leave_the_recording_alone():
+    with profile(profile_memory=True, with_modules=True) as p:
+        loader = torch.utils.data.DataLoader(Squares(), batch_size=2, num_workers=2)
+        total = sum(batch.sum().item() for batch in loader)
+    assert total == 30
+    names = [e.name for e in p.events()]
+    assert names.count("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__") == 4
+    assert "aten::mul" not in names, "what ran in the workers is theirs"
+    assert names.count("aten::item") >= 3
 
 
 def test_the_older_interface():

@@ -121,6 +121,25 @@ def test_a_call_without_a_step_and_a_slow_loader(tmp_path):
     assert workers["measured"]["runs"] >= 5 and workers["measured"]["before"] > 0.016
 
 
+def test_a_calls_arguments_by_name_come_along(tmp_path):
+    _, trials = profile(
+        tmp_path,
+        """\
+        import torch
+        from torch import nn
+        class Scaled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = nn.Linear(4, 4)
+            def forward(self, x, *, scale, mask=None):
+                return self.inner(x) * scale + (0 if mask is None else mask)
+        Scaled()(torch.ones(2, 4), scale=3.0, mask=torch.ones(4))
+        """,
+    )
+    assert trials["inference_mode"]["measured"]["difference"] == 0
+    assert trials["bfloat16 autocast"]["measured"]["runs"] >= 5
+
+
 def test_what_writes_or_can_not_be_run_again_is_not_tried(tmp_path):
     done, trials = profile(
         tmp_path,
