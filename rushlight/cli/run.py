@@ -160,8 +160,12 @@ def tell(text: str) -> None:
     """Says something on stderr, after what the program printed, if it has left them open."""
     with contextlib.suppress(AttributeError, OSError, ValueError):
         sys.stdout.flush()
-    with contextlib.suppress(AttributeError, OSError, ValueError):
+    try:
         sys.stderr.write(text + "\n")
+    except (AttributeError, ValueError):
+        pass
+    except OSError:
+        sys.stderr = None  # what could not be written would fail again at exit and be its status
 
 
 def absolute(options, *names: str) -> None:
