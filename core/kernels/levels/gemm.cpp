@@ -365,10 +365,10 @@ template <class T> void dot_row(const Tile<T>& t) {
 // Note [Dot products]
 // With both operands dense along k nothing is packed: a block of C is kDotRows x kDotCols running
 // sums, a vector each, that are folded into one register at the end. Four rows of B stay in the
-// first cache while all rows of A pass by; those, at most kDotStrip of them, stay in the second.
+// first cache while all rows of A pass by, which stay in the second. With more rows packing pays:
+// at some depths, powers of two most of all, rows so far apart share few lines of the caches.
 constexpr int kDotRows = RL_LEVEL == 2 ? 4 : 2, kDotCols = 4;
-constexpr int64_t kDotStrip = 64, kDotBytes = 512 * 1024;  // of A
-constexpr int64_t kDotFew = RL_LEVEL == 1 ? 8 : 64;  // rows of A: packing B never pays
+constexpr int64_t kDotRowsOfA = RL_LEVEL == 1 ? 8 : 64, kDotBytesOfA = 512 * 1024;
 
 // The slow finish of a block, from a copy, as for tiles.
 template <class T>
@@ -425,7 +425,9 @@ RL_INLINE void dot_columns(const Tile<T>& t, int64_t j, const T* bias) {
   if (left == 1) dot_block<T, 1, Plain>(t, i, j, bias);
 }
 
-template <class T> void dot_strip(const Tile<T>& t) {
+// Few rows of A and both operands dense along k: B is read once, where it lies.
+template <class T> void dot_products(const Tile<T>& t) {
+  if (t.m == 1) return dot_row(t);
   const bool plain = t.c_col == 1 && t.alpha == T(1) && t.beta == T(0) &&
                      !(t.bias && t.bias_per_row);
   alignas(64) T bias[kDotRows * kDotCols + Lanes<T>::count] = {};
@@ -451,15 +453,7 @@ template <class T> void dot_strip(const Tile<T>& t) {
 template <class T> bool by_dot_products(const Tile<T>& t) {
   if (t.a_col != 1 || !(t.b_row == 1 || t.k == 1) || t.b_col == 1) return false;
   if (t.m <= 4) return true;
-  const int64_t depth = t.k * int64_t(sizeof(T));
-  if ((t.m < kDotStrip ? t.m : kDotStrip) * depth > kDotBytes) return false;
-  return t.m <= kDotFew || (RL_LEVEL == 2 && depth >= 1024);
-}
-template <class T> void dot_products(const Tile<T>& t) {
-  if (t.m == 1) return dot_row(t);
-  for (int64_t i = 0; i < t.m; i += kDotStrip) {
-    dot_strip(part(t, i, t.m - i < kDotStrip ? t.m - i : kDotStrip, 0, t.n, 0, t.k));
-  }
+  return t.m <= kDotRowsOfA && t.m * t.k * int64_t(sizeof(T)) <= kDotBytesOfA;
 }
 
 template <class T> Tile<T> transposed(const Tile<T>& t) {
