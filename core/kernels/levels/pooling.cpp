@@ -47,22 +47,29 @@ template <class F> RL_INLINE void with_stride(int64_t stride, F&& f) {
   else f(stride);
 }
 
-// Calls f(place in the plane of the tap for output 0 of the stretch, its outputs inside) for all
-// taps of the window of row (z, y), in order.
-template <class F>
-RL_INLINE void for_taps(const Pooling& p, int64_t z, int64_t y, int64_t x0, int64_t count, F&& f) {
+// Calls f(place in the plane of the row's first element) for the rows of the window of outputs
+// (z, y), in order.
+template <class F> RL_INLINE void for_rows(const Pooling& p, int64_t z, int64_t y, F&& f) {
   for (int64_t kz = 0; kz < p.kernel[0]; ++kz) {
     const int64_t iz = z * p.stride[0] - p.padding[0] + kz * p.dilation[0];
     if (iz < 0 || iz >= p.in[0]) continue;
     for (int64_t ky = 0; ky < p.kernel[1]; ++ky) {
       const int64_t iy = y * p.stride[1] - p.padding[1] + ky * p.dilation[1];
-      if (iy < 0 || iy >= p.in[1]) continue;
-      for (int64_t kx = 0; kx < p.kernel[2]; ++kx) {
-        const int64_t ix = x0 * p.stride[2] - p.padding[2] + kx * p.dilation[2];
-        f((iz * p.in[1] + iy) * p.in[2] + ix, inside(ix, p.stride[2], p.in[2], count));
-      }
+      if (iy >= 0 && iy < p.in[1]) f((iz * p.in[1] + iy) * p.in[2]);
     }
   }
+}
+
+// Calls f(place in the plane of the tap for output 0 of the stretch, its outputs inside) for all
+// taps of the window of row (z, y), in order.
+template <class F>
+RL_INLINE void for_taps(const Pooling& p, int64_t z, int64_t y, int64_t x0, int64_t count, F&& f) {
+  for_rows(p, z, y, [&](int64_t row) {
+    for (int64_t kx = 0; kx < p.kernel[2]; ++kx) {
+      const int64_t ix = x0 * p.stride[2] - p.padding[2] + kx * p.dilation[2];
+      f(row + ix, inside(ix, p.stride[2], p.in[2], count));
+    }
+  });
 }
 
 // Calls f(z, y, first output, outputs) for each stretch of each row of outputs.
@@ -130,22 +137,16 @@ template <class T> void max_of_pairs(T* output, int64_t* indices, const Pooling&
     V best = tiles::splat(Lowest<T>::value);
     Index place = I((first_inside(p, 0, z) * p.in[1] + first_inside(p, 1, y)) * p.in[2] + 2 * x) +
                   twice;
-    for (int64_t kz = 0; kz < p.kernel[0]; ++kz) {
-      const int64_t iz = z * p.stride[0] - p.padding[0] + kz * p.dilation[0];
-      if (iz < 0 || iz >= p.in[0]) continue;
-      for (int64_t ky = 0; ky < p.kernel[1]; ++ky) {
-        const int64_t iy = y * p.stride[1] - p.padding[1] + ky * p.dilation[1];
-        if (iy < 0 || iy >= p.in[1]) continue;
-        const int64_t at = (iz * p.in[1] + iy) * p.in[2] + 2 * x;
-        const V a = tiles::load(input + at, low), b = tiles::load(input + at + w, high);
-        for (int odd = 0; odd < 2; ++odd) {
-          const V v = every_other<V, Index>(a, b, odd, lanes);
-          const Index take = (v > best) | (v != v);
-          best = take ? v : best;
-          place = take ? I(at + odd) + twice : place;
-        }
+    for_rows(p, z, y, [&](int64_t row) {
+      const int64_t at = row + 2 * x;
+      const V a = tiles::load(input + at, low), b = tiles::load(input + at + w, high);
+      for (int odd = 0; odd < 2; ++odd) {
+        const V v = every_other<V, Index>(a, b, odd, lanes);
+        const Index take = (v > best) | (v != v);
+        best = take ? v : best;
+        place = take ? I(at + odd) + twice : place;
       }
-    }
+    });
     const int64_t to = (z * p.out[1] + y) * p.out[2] + x;
     tiles::store(output + to, best, tiles::first<T>(count));
     if (!indices) continue;
@@ -153,20 +154,19 @@ template <class T> void max_of_pairs(T* output, int64_t* indices, const Pooling&
   }
 }
 
-template <class T> bool in_pairs(const Pooling& p) {
-  if constexpr (std::is_same_v<T, int64_t>) return false;
+bool in_pairs(const Pooling& p) {
   return p.kernel[2] == 2 && p.stride[2] == 2 && p.padding[2] == 0 && p.dilation[2] == 1 &&
          2 * p.out[2] <= p.in[2] && p.in_size() < INT32_MAX;
 }
 
 template <class T> void max(T* output, int64_t* indices, const Pooling& p, const T* input) {
-  if (in_pairs<T>(p)) {
-    if constexpr (!std::is_same_v<T, int64_t>) {
+  if constexpr (!std::is_same_v<T, int64_t>) {  // there are no vectors of int64 here
+    if (in_pairs(p)) {
       for (int64_t z = 0; z < p.out[0]; ++z) {
         for (int64_t y = 0; y < p.out[1]; ++y) max_of_pairs(output, indices, p, input, z, y);
       }
+      return;
     }
-    return;
   }
   const bool narrow = p.in_size() < INT32_MAX;
   for_stretches(p, [&](int64_t z, int64_t y, int64_t x, int64_t count) {
