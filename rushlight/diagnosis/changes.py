@@ -8,6 +8,11 @@ from .finding import Edit
 from .source import Source
 
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple)
+_SIGNS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
+    ast.LShift: "<<", ast.RShift: ">>",
+}  # fmt: skip
 
 
 def atom(source: Source, node: ast.AST) -> str:
@@ -19,6 +24,13 @@ def atom(source: Source, node: ast.AST) -> str:
 def method(source: Source, node: ast.AST, call: str) -> str:
     """``node.call``: ``(a + b).float()``."""
     return f"{atom(source, node)}.{call}"
+
+
+def out_of_place(source: Source, statement: ast.AugAssign) -> str:
+    """``x -= a + b`` as ``x = x - (a + b)``."""
+    name, value = source.segment(statement.target), statement.value
+    text = source.segment(value) if isinstance(value, ast.Constant) else atom(source, value)
+    return f"{name} = {name} {_SIGNS[type(statement.op)]} {text}"
 
 
 def after(source: Source, node: ast.AST, call: str) -> Edit:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 
 from . import trial
+from .finding import Related
 from .source import Source
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -98,6 +99,12 @@ class Failed:
         if self.node is None:
             return self.source.statement(self.line)
         return self.source.statement_of(self.node)
+
+    def related(self, place: Failed | tuple[str, int], role: str) -> list[Related]:
+        """This line beside a finding at ``place``, unless it is that very line."""
+        there = (place.file, place.line) if isinstance(place, Failed) else place
+        here = (self.file, self.line)
+        return [] if there == here else [Related(*here, role)]
 
     @functools.cached_property
     def names(self) -> dict:

@@ -8,7 +8,7 @@ import inspect
 from rushlight import nn
 
 from .. import upstream, values
-from ..finding import Edit, Fix, Related
+from ..finding import Edit, Fix
 from ..registry import explains, kind
 from . import Raised
 
@@ -57,10 +57,6 @@ def _spot_of(raised: Raised, at, node):
     return upstream.bound(raised, at, node)
 
 
-def _related(at, place) -> list:
-    return [] if place == (at.file, at.line) else [Related(at.file, at.line, "used here")]
-
-
 # ---- Nothing
 
 _IN_PLACE = {"backward", "step", "zero_grad", "append", "extend", "update_parameters"}
@@ -105,7 +101,7 @@ def _kept_wrongly(raised: Raised, at, spot):
         f"{method}() returns {gives}: {ast.unparse(statement.targets[0])} holds that now",
         spot.place,
         evidence=[f"{ast.unparse(statement.targets[0])} = {text.splitlines()[0]}"],
-        related=_related(at, spot.place),
+        related=at.related(spot.place, "used here"),
         fixes=[Fix(text.splitlines()[0], [spot.source.replace((statement, text))])],
     )
 
@@ -139,7 +135,7 @@ def _ends_without(raised: Raised, at, target):
         f"{name} ends without return: its result is None",
         place,
         evidence=[f"0 return statements in lines {node.lineno} to {node.end_lineno} of {name}"],
-        related=_related(at, place),
+        related=at.related(place, "used here"),
         fixes=fixes,
     )
 
@@ -216,7 +212,7 @@ def _first_part(raised: Raised, at, spot, layer):
         f"{ast.unparse(spot.node.func)} returns {pair}, and a tensor is wanted",
         spot.place,
         evidence=[f"{ast.unparse(spot.node.func)} is {what}: its result has 2 parts"],
-        related=_related(at, spot.place),
+        related=at.related(spot.place, "used here"),
         fixes=[Fix(text.splitlines()[0], [edit])],
     )
 
@@ -246,7 +242,7 @@ def _in_sequence(raised: Raised, at):
                 f"{type(inner).__name__} returns (output, state), the next layer wants a tensor",
                 spot.place,
                 evidence=[f"{values.describe(inner)} gives 2 parts; Sequential hands on both"],
-                related=_related(at, spot.place),
+                related=at.related(spot.place, "used here"),
                 fixes=[Fix(f"{name}: a {func} that returns its output alone", edits)],
             )
     return None
@@ -306,7 +302,7 @@ def _made_with_data(raised: Raised, at, spot, made: type):
         f"{name} is a class: its arguments are options, not data",
         place,
         evidence=[f"{name}(...) got {len(spot.node.args)} tensors or values for __init__'s"],
-        related=_related(at, place),
+        related=at.related(place, "used here"),
         fixes=fixes,
     )
 
@@ -343,7 +339,7 @@ def methods(raised: Raised):
                 f"{source.segment(node)} is a method: without () it is not its result",
                 place,
                 evidence=[f"line {node.lineno} hands on the method itself, 0 values"],
-                related=_related(at, place),
+                related=at.related(place, "used here"),
                 fixes=[Fix(text, [source.replace((node, text))])],
             )
     return None
@@ -405,7 +401,7 @@ def _unread(raised: Raised, at, spot):
         f"{name} is a Python number: it has no graph and no {asked}()",
         spot.place,
         evidence=[f"{name} gave a {raised.match[1]}; 0 graph nodes hang on it"],
-        related=_related(at, spot.place),
+        related=at.related(spot.place, "used here"),
         fixes=fixes,
     )
 

@@ -55,11 +55,7 @@ def missing(raised: Raised):
         return None
     source, node, line = written
     torch = changes.torch_name(source)
-    related = (
-        []
-        if (source.file, line) == (at.file, at.line)
-        else [Related(at.file, at.line, "the call that needed it")]
-    )
+    related = at.related((source.file, line), "the call that needed it")
     title = "the script wants a device that is not there"
     if isinstance(node, ast.Call):  # x.cuda()
         text = f"{changes.atom(source, node.func.value)}"
@@ -387,6 +383,6 @@ def _made_here(raised: Raised, at):
         f"{at.source.segment(node)} is on cpu, the others on {target}",
         place,
         evidence=evidence,
-        related=[] if place is at else [Related(at.file, at.line, "the operation that failed")],
+        related=at.related(place, "the operation that failed"),
         fixes=fixes,
     )

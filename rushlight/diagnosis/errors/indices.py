@@ -320,7 +320,7 @@ def position(raised: Raised):
         spot, fix = loop
         place = spot.place
         fixes.insert(0, fix)
-    related = [] if place is at else [Related(at.file, at.line, "the index that failed")]
+    related = at.related(place, "the index that failed")
     return raised.finding(
         "index-out-of-range",
         f"position {index} in dimension {dim}, which has {size}",

@@ -197,33 +197,15 @@ def view(raised: Raised):
     )
 
 
-_OPERATORS = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.Pow: "**",
-    ast.MatMult: "@",
-    ast.Mod: "%",
-    ast.FloorDiv: "//",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-}
-
-
 def _out_of_place(source, node: ast.AST) -> Fix | None:
     """The same without changing what is there: x = x + y for x += y, x.relu() for x.relu_()."""
     if source is None or node is None:
         return None
     statement = source.statement_of(node)
-    if isinstance(statement, ast.AugAssign):
-        sign = _OPERATORS.get(type(statement.op))
-        if isinstance(statement.target, (ast.Name, ast.Attribute)) and sign:
-            name, value = source.segment(statement.target), source.segment(statement.value)
-            if isinstance(statement.value, (ast.BinOp, ast.IfExp, ast.Lambda)):
-                value = f"({value})"
-            text = f"{name} = {name} {sign} {value}"
-            return Fix(text, [source.replace((statement, text))])
+    plain = (ast.Name, ast.Attribute)
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, plain):
+        text = changes.out_of_place(source, statement)
+        return Fix(text, [source.replace((statement, text))])
     call = _inplace_call(statement)
     if call is not None:
         return _call_out_of_place(source, statement, call)

@@ -106,7 +106,7 @@ def _marked(raised: Raised, at):
         )
     text = changes.method(spot.source, spot.node, "float()")
     fix = Fix(text, [spot.source.replace((spot.node, text))])
-    related = [] if spot.line == at.line else [Related(at.file, at.line, "the call that failed")]
+    related = at.related(spot.place, "the call that failed")
     return raised.finding(
         "integer-requires-grad", _TITLE, spot.place, evidence=evidence, related=related, fixes=[fix]
     )

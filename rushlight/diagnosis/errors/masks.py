@@ -174,7 +174,7 @@ def mask_dtype(raised: Raised):
         made = changes.method(spot.source, spot.node, "bool()")
         if spot.node is not part:
             fixes.insert(0, Fix(made, [spot.source.replace((spot.node, made))]))
-    related = [] if place in (at, (at.file, at.line)) else [Related(at.file, at.line, "used here")]
+    related = at.related(place, "used here")
     return raised.finding(
         "mask-dtype",
         f"{at.source.segment(part)} is {values.dtype_name(mask.dtype)}, a mask is bool",
@@ -324,12 +324,7 @@ def in_place(raised: Raised):
     fixes, target = [], None
     if isinstance(node, ast.AugAssign):
         target = node.target
-        sign = at.source.segment(node)[len(at.source.segment(node.target)) :].split("=")[0].strip()
-        value = at.source.segment(node.value)
-        name = at.source.segment(target)
-        plain = isinstance(node.value, (ast.Name, ast.Constant, ast.Call))
-        value = value if plain else f"({value})"
-        text = f"{name} = {name} {sign} {value}"
+        text = changes.out_of_place(at.source, node)
         fixes.append(Fix(text, [at.source.replace((node, text))]))
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         target, method = node.func.value, node.func.attr
@@ -386,6 +381,6 @@ def expanded(raised: Raised):
                 f"{', '.join(map(str, repeated)) or '?'} is one place in memory"
             )
         ],
-        related=[] if place is at else [Related(at.file, at.line, "the write that failed")],
+        related=at.related(place, "the write that failed"),
         fixes=fixes,
     )

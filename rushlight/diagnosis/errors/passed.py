@@ -140,7 +140,7 @@ def text(raised: Raised):
             f"{at.source.segment(part)} is the text {held!r}, and a number is wanted",
             place,
             evidence=[f"{at.source.segment(part)} = {held!r}"],
-            related=[] if place is at else [Related(at.file, at.line, "the call that failed")],
+            related=at.related(place, "the call that failed"),
             fixes=fixes,
         )
     return None
@@ -200,7 +200,7 @@ def _size(raised: Raised, at, where, part, held, fixes):
         f"{name} is {shown}, and a whole number is wanted",
         place,
         evidence=[f"{name} = {shown} among the sizes of {at.text.splitlines()[0][:50]}"],
-        related=[] if place == (at.file, at.line) else [Related(at.file, at.line, "used here")],
+        related=at.related(place, "used here"),
         fixes=fixes,
     )
 

@@ -6,7 +6,7 @@ import ast
 import pickle
 
 from .. import upstream
-from ..finding import Edit, Fix, Related
+from ..finding import Edit, Fix
 from ..registry import explains, kind
 from . import Raised
 
@@ -65,6 +65,6 @@ def _found(raised: Raised, at, source, node):
         "a lambda cannot be pickled: it has no name in its file",
         place,
         evidence=[f"the lambda of line {node.lineno} goes to another process or into a file"],
-        related=[] if place == (at.file, at.line) else [Related(at.file, at.line, "pickled here")],
+        related=at.related(place, "pickled here"),
         fixes=[Fix(f"def {name} at the top of the file", edits)],
     )

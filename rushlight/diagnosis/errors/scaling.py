@@ -27,14 +27,27 @@ multiplied first: scaler.scale(loss).backward(). Without that there is nothing t
 )
 
 
+def _scaler(raised: Raised) -> str | None:
+    """The object whose method failed, as it is written."""
+    node = raised.innermost.node
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    return raised.innermost.source.segment(node.func.value)
+
+
+def _method_calls(raised: Raised, name: str) -> list:
+    """Where the program's files call a method of that name."""
+    found = upstream.calls(upstream.user_sources(raised), name)
+    return [spot for spot in found if isinstance(spot.node.func, ast.Attribute)]
+
+
 @explains(RuntimeError, r"(step|unscale_)\(\) has already been called (on this optimizer )?since")
 def not_updated(raised: Raised):
     """The step of the turn before was not followed by update()."""
     at = raised.innermost
-    call, statement = at.node, at.statement
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+    call, statement, scaler = at.node, at.statement, _scaler(raised)
+    if scaler is None:
         return None
-    scaler = at.source.segment(call.func.value)
     steps = [
         node
         for node in ast.walk(at.source.function_of(call) or at.source.tree)
@@ -44,7 +57,7 @@ def not_updated(raised: Raised):
     ]
     last = at.source.statement_of(steps[-1]) if steps else statement
     fix = Fix(f"{scaler}.update() after it", [at.source.insert_after(last, f"{scaler}.update()")])
-    related = [Related(at.file, at.line, "the call that failed")] if last.lineno != at.line else []
+    related = at.related((at.file, last.lineno), "the call that failed")
     return raised.finding(
         "scaler-not-updated",
         f"{scaler}.update() is missing after the step",
@@ -58,15 +71,10 @@ def not_updated(raised: Raised):
 @explains(AssertionError, r"Attempted (step|unscale_|update) but _scale is None")
 def not_scaled(raised: Raised):
     """backward() of a loss that the scaler never saw."""
-    at = raised.innermost
-    if not isinstance(at.node, ast.Call) or not isinstance(at.node.func, ast.Attribute):
+    at, scaler = raised.innermost, _scaler(raised)
+    if scaler is None:
         return None
-    scaler = at.source.segment(at.node.func.value)
-    found = [
-        spot
-        for spot in upstream.calls(upstream.user_sources(raised), "backward")
-        if isinstance(spot.node.func, ast.Attribute)
-    ]
+    found = _method_calls(raised, "backward")
     near = [s for s in found if s.file == at.file and s.line < at.line] or found
     if not near:
         return None
@@ -97,15 +105,13 @@ adapt the scale. optimizer.step() does none of it.
 @explains(AssertionError, r"No inf checks were recorded prior to update")
 def passed_by(raised: Raised):
     """The optimizer's own step, where scaler.step was meant."""
-    at = raised.innermost
-    if not isinstance(at.node, ast.Call) or not isinstance(at.node.func, ast.Attribute):
+    at, scaler = raised.innermost, _scaler(raised)
+    if scaler is None:
         return None
-    scaler = at.source.segment(at.node.func.value)
     found = [
         spot
-        for spot in upstream.calls(upstream.user_sources(raised), "step")
-        if isinstance(spot.node.func, ast.Attribute)
-        and not spot.node.args
+        for spot in _method_calls(raised, "step")
+        if not spot.node.args
         and any(w in ast.unparse(spot.node.func.value).lower() for w in ("opt", "adam", "sgd"))
     ]
     if not found:

@@ -7,7 +7,7 @@ import math
 
 from rushlight import _C, nn
 
-from .. import construction, upstream, values
+from .. import changes, construction, upstream, values
 from ..finding import Fix, Related
 from ..registry import explains, kind
 from . import Raised, try_calls
@@ -188,7 +188,7 @@ def _matrices(raised: Raised):
     ]
     fixes = []
     for part, value in reversed(known):
-        turned = f"{_atom(at, part)}.{'T' if value.dim() == 2 else 'mT'}"
+        turned = f"{changes.atom(at.source, part)}.{'T' if value.dim() == 2 else 'mT'}"
         if value.dim() < 2:
             continue
         edit = at.source.replace((part, turned))
@@ -197,15 +197,6 @@ def _matrices(raised: Raised):
     title = f"{at.text}: the inner dimensions differ"
     return raised.finding(
         "matmul-shapes", title, evidence=values.table(rows), fixes=try_calls(raised, fixes)
-    )
-
-
-def _atom(at, node) -> str:
-    text = at.source.segment(node)
-    return (
-        text
-        if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-        else f"({text})"
     )
 
 

@@ -135,7 +135,7 @@ def _one_hot(raised: Raised, at, target):
         Fix(f"{labels}: the class numbers", [spot.source.replace((spot.node, labels))]),
         Fix(f"{text}: one-hot as probabilities", [spot.source.replace((spot.node, text))]),
     ]
-    related = [Related(at.file, at.line, "the loss that got it")] if spot.line != at.line else []
+    related = at.related(spot.place, "the loss that got it")
     return raised.finding(
         "target-dtype",
         f"the target is one-hot in whole numbers; {loss} takes the class numbers",

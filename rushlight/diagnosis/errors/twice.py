@@ -225,9 +225,7 @@ def _detached(raised: Raised, spot) -> list[Fix]:
         alone = _alone(raised, source, statement)
         if alone is not None:
             return [alone]
-        value = source.segment(statement.value)
-        if not isinstance(statement.value, (ast.Name, ast.Call, ast.Attribute, ast.Subscript)):
-            value = f"({value})"
+        value = changes.atom(source, statement.value)
         return [
             Fix(
                 f"{name} += {value}.detach()",

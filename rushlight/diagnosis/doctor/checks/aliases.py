@@ -8,6 +8,7 @@ import weakref
 
 from rushlight import _C, nn
 
+from ... import changes
 from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places
@@ -217,14 +218,8 @@ class Arguments(Check):
         source, statement, fixes = site.source, site.statement, []
         target = getattr(statement, "target", None)
         if isinstance(statement, ast.AugAssign) and isinstance(target, ast.Name):
-            signs = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
-            sign = signs.get(type(statement.op))
-            value = source.segment(statement.value)
-            if not isinstance(statement.value, (ast.Name, ast.Call, ast.Constant)):
-                value = f"({value})"
-            if sign:
-                text = f"{target.id} = {target.id} {sign} {value}"
-                fixes.append(Fix(text, [source.replace((statement, text))]))
+            text = changes.out_of_place(source, statement)
+            fixes.append(Fix(text, [source.replace((statement, text))]))
         function = source.function_of(statement)
         if function is not None:
             body = function.body

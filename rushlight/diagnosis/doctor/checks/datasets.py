@@ -116,22 +116,11 @@ def _is_tensor(value) -> bool:
     return isinstance(value, _C.TensorBase)
 
 
-_OPERATORS = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
-    ast.Pow: "**",
-}  # fmt: skip
-
-
 def _out_of_place(source: Source, statement) -> list[Fix]:
     """``x -= y`` as ``x = x - y``; before other changes a clone."""
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
-        sign = _OPERATORS.get(type(statement.op))
-        if sign is not None:
-            name = statement.target.id
-            value = source.segment(statement.value)
-            value = value if isinstance(statement.value, (ast.Name, ast.Constant)) else f"({value})"
-            text = f"{name} = {name} {sign} {value}"
-            return [Fix(text, [source.replace((statement, text))])]
+        text = changes.out_of_place(source, statement)
+        return [Fix(text, [source.replace((statement, text))])]
     target = None
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         func = statement.value.func

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from rushlight import _C
 
+from ... import changes
 from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places
@@ -85,8 +86,7 @@ class WithoutSlope(Check):
         fixes, inner = [], places.operand(site, 0)
         if name in STEPS and isinstance(site.node, ast.Call) and inner is not None:
             source = site.source
-            text, whole = source.segment(inner), source.segment(site.node)
-            text = text if isinstance(inner, (ast.Name, ast.Call)) else f"({text})"
+            text, whole = changes.atom(source, inner), source.segment(site.node)
             new = f"{text} + ({whole} - {text}).detach()"
             if not isinstance(site.node.parent, (ast.Assign, ast.Return, ast.Call)):
                 new = f"({new})"

@@ -214,9 +214,7 @@ class Nan(Check):
         node = places.operand(site, number)
         if node is None:
             return []
-        text = site.source.segment(node)
-        text = text if isinstance(node, (ast.Name, ast.Call, ast.Attribute)) else f"({text})"
-        text = f"{text}.clamp(min=1e-12)"
+        text = changes.method(site.source, node, "clamp(min=1e-12)")
         return [Fix(text, [site.source.replace((node, text))])]
 
     def of_logarithms(self, site):
@@ -226,10 +224,8 @@ class Nan(Check):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("log"):
                 inner = _operand_of(site.source, node)
                 if inner is not None:
-                    text = site.source.segment(inner)
-                    plain = isinstance(inner, (ast.Name, ast.Call, ast.Attribute))
-                    text = text if plain else f"({text})"
-                    changed.append((inner, f"{text}.clamp(min=1e-12)"))
+                    text = changes.method(site.source, inner, "clamp(min=1e-12)")
+                    changed.append((inner, text))
         return [Fix(changed[0][1], [site.source.replace(*changed)])] if changed else []
 
     def bounded(self, site):
@@ -237,9 +233,7 @@ class Nan(Check):
         inner = places.operand(site, 0)
         if inner is None:
             return []
-        text = site.source.segment(inner)
-        text = text if isinstance(inner, (ast.Name, ast.Call, ast.Attribute)) else f"({text})"
-        text = f"{text}.clamp(-1 + 1e-7, 1 - 1e-7)"
+        text = changes.method(site.source, inner, "clamp(-1 + 1e-7, 1 - 1e-7)")
         return [Fix(text, [site.source.replace((inner, text))])]
 
     def of_none(self, site):
@@ -247,10 +241,9 @@ class Nan(Check):
         node, inner = site.node, places.operand(site, 0)
         if not isinstance(node, ast.Call) or inner is None or not places.is_method(site):
             return []
-        text = site.source.segment(inner)
-        text = text if isinstance(inner, (ast.Name, ast.Call, ast.Subscript)) else f"({text})"
         if node.args or node.keywords:
             return []
+        text = changes.atom(site.source, inner)
         new = f"{text}.sum() / max({text}.numel(), 1)"
         return [Fix(f"{new}: 0 for none", [site.source.replace((node, new))])]
 
@@ -306,11 +299,7 @@ class Nan(Check):
             chosen = f"{text}, 1.0" if first else f"1.0, {text}"
             new = f"{torch}.where({condition}, {chosen})"
             fixes.append(Fix(f"{new} inside it", [source.replace((inner, new))]))
-        new = (
-            f"({text}).clamp(min=1e-12)"
-            if not isinstance(inner, ast.Name)
-            else f"{text}.clamp(min=1e-12)"
-        )
+        new = changes.method(source, inner, "clamp(min=1e-12)")
         fixes.append(Fix(f"{new}: never exactly 0", [source.replace((inner, new))]))
         return fixes
 
