@@ -1,6 +1,8 @@
 """The event stream, as a recording holds it: order, nesting, exceptions, threads, memory."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -191,6 +193,34 @@ def test_a_child_process_records_for_itself():
             os._exit(0 if run.recorder.count == 4 else 1)
         assert os.waitpid(pid, 0)[1] == 0
     assert run.names(OP) == ["ones"]
+
+
+FORKS_AT_ONCE = """
+import ctypes
+import rushlight as torch
+from rushlight import _C
+
+c = ctypes.CDLL(None)
+for _ in range(100):
+    threads = [ctypes.c_ulong(), ctypes.c_ulong()]
+    for thread in threads:
+        c.pthread_create(ctypes.byref(thread), None, c.fork, None)
+    for thread in threads:
+        c.pthread_join(thread, None)
+recorder = _C.Recorder()
+recorder.start()
+torch.ones(1)
+recorder.stop()
+print(recorder.count)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads of the C library")
+def test_threads_that_fork_at_once_leave_the_stream_free():
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", FORKS_AT_ONCE], stdout=subprocess.PIPE, text=True, timeout=60
+    )
+    assert done.stdout.strip().endswith("1")
 
 
 def test_a_recording_dropped_while_it_runs_is_unsubscribed():

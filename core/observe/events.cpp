@@ -48,22 +48,22 @@ void publish() {
 // The lock is taken before a fork, so that no other thread is within a subscriber and holds its
 // lock: a child that waited for it would wait for ever. A thread that is there may wait for
 // Python, whose lock the forking thread has: so this waits for a while only, and a child that
-// could then not be sure hears nothing.
-bool forking = false;
+// could then not be sure hears nothing. Two threads may fork at once: each knows its own hold.
+constinit thread_local bool held_for_fork = false;
 
 void before_fork() {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
-  while (!(forking = lock.try_lock()) && std::chrono::steady_clock::now() < end)
+  while (!(held_for_fork = lock.try_lock()) && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
 void after_fork_in_parent() {
-  if (forking) lock.unlock();
+  if (held_for_fork) lock.unlock();
 }
 
 void after_fork_in_child() {
   new (&lock) std::shared_mutex;
-  if (!forking) subscriptions.clear();
+  if (!held_for_fork) subscriptions.clear();
   words.clear();
   if (!(modes_word & kNewThread)) words.push_back(&modes_word);
   publish();
