@@ -575,3 +575,14 @@ def test_deep_nesting_is_freed():
         module = outer
     del module, outer
     gc.collect()
+
+
+def test_a_parametrized_weight_is_swapped_through_its_setter():
+    net = nn.utils.parametrizations.weight_norm(nn.Linear(2, 1, bias=False))
+    before, given = net.weight.detach().clone(), torch.tensor([[3.0, 4.0]])
+    made = torch.func.functional_call(net, {"weight": given}, torch.eye(2))
+    assert torch.allclose(made, given.t())
+    assert torch.allclose(net.weight, before) and "weight" not in net.__dict__
+    plain = nn.utils.parametrize.register_parametrization(nn.Linear(2, 1), "weight", nn.Identity())
+    with pytest.raises(RuntimeError, match="does not implement right_inverse"):
+        torch.func.functional_call(plain, {"weight": given}, torch.eye(2))

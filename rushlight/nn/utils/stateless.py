@@ -39,13 +39,13 @@ def _swap(owner, name, value):
     old = getattr(owner, name, _ABSENT)
     if not (old is None or old is _ABSENT or isinstance(old, torch.Tensor)):
         raise TypeError(f"attribute `{name}`: {old} is not an instance of torch.Tensor")
-    owner.__dict__[name] = value
+    setattr(owner, name, value)  # a parametrized weight's setter takes it
     return old
 
 
 def _put_back(owner, name, old):
     if old is _ABSENT:
-        del owner.__dict__[name]
+        delattr(owner, name)
     else:
         _swap(owner, name, old)
 
