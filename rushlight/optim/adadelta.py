@@ -8,6 +8,7 @@ from ._stepping import (
     check_lr,
     check_options,
     core_step,
+    factor,
     number,
     step_tensor,
     zeros_like,
@@ -73,6 +74,6 @@ class Adadelta(SteppingOptimizer):
             grad = grad.add(p, alpha=group["weight_decay"])
         square = state["square_avg"].mul_(rho).addcmul_(grad, grad, value=1 - rho)
         past = state["acc_delta"]
-        delta = past.add(eps).sqrt_().div_(square.add(eps).sqrt_()).mul_(grad)
+        delta = past.add(eps).sqrt() / square.add(eps).sqrt() * grad
         past.mul_(rho).addcmul_(delta, delta, value=1 - rho)
-        p.add_(delta, alpha=-number(group["lr"]))
+        p.add_(delta, alpha=-factor(group["lr"], p))

@@ -10,6 +10,7 @@ from ._stepping import (
     check_lr,
     check_options,
     core_step,
+    factor,
     number,
     step_tensor,
 )
@@ -97,6 +98,6 @@ class Adagrad(SteppingOptimizer):
         step = state["step"].item()
         if group["weight_decay"] != 0:
             grad = grad.add(p, alpha=group["weight_decay"])
-        lr = number(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
+        lr = factor(group["lr"], p) / (1 + (step - 1) * group["lr_decay"])
         total = state["sum"].addcmul_(grad, grad, value=1)
         p.addcdiv_(grad, total.sqrt() + group["eps"], value=-lr)

@@ -10,6 +10,7 @@ from ._stepping import (
     check_lr,
     check_options,
     core_step,
+    factor,
     kept,
     number,
     step_tensor,
@@ -75,5 +76,5 @@ class Adamax(SteppingOptimizer):
         state["exp_avg"].lerp_(grad, 1 - beta1)
         exp_inf = state["exp_inf"].mul_(beta2)
         exp_inf.copy_(torch.maximum(kept(exp_inf), grad.abs() + group["eps"]))
-        step_size = number(group["lr"]) / (1 - beta1 ** state["step"].item())
+        step_size = factor(group["lr"], p) / (1 - beta1 ** state["step"].item())
         p.addcdiv_(kept(state["exp_avg"]), kept(exp_inf), value=-step_size)

@@ -8,6 +8,7 @@ from ._stepping import (
     check_lr,
     check_options,
     core_step,
+    factor,
     kept,
     number,
     step_tensor,
@@ -75,7 +76,7 @@ class NAdam(SteppingOptimizer):
         )
 
     def _update(self, group, p, grad, state):
-        lr, decay = number(group["lr"]), group["momentum_decay"]
+        lr, decay = factor(group["lr"], p), group["momentum_decay"]
         beta1, beta2 = group["betas"]
         state["step"] += 1
         step = state["step"].item()

@@ -88,6 +88,6 @@ class RAdam(SteppingOptimizer):
             rectification = (
                 (rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho)
             ) ** 0.5
-            adaptive = (correction2**0.5) / variance.sqrt().add_(group["eps"])
+            adaptive = (correction2**0.5) / (variance.sqrt() + group["eps"])
             update = update * adaptive * rectification
         p.add_(update, alpha=-1.0)

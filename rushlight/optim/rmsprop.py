@@ -8,6 +8,7 @@ from ._stepping import (
     check_lr,
     check_options,
     core_step,
+    factor,
     kept,
     number,
     step_tensor,
@@ -84,7 +85,7 @@ class RMSprop(SteppingOptimizer):
         )
 
     def _update(self, group, p, grad, state):
-        alpha, lr = group["alpha"], number(group["lr"])
+        alpha, lr = group["alpha"], factor(group["lr"], p)
         state["step"] += 1
         if group["weight_decay"] != 0:
             grad = grad.add(p, alpha=group["weight_decay"])

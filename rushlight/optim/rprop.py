@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import rushlight as torch
 
-from ._stepping import CHOICES, SteppingOptimizer, check_lr, kept, number, step_tensor, zeros_like
+from ._stepping import CHOICES, SteppingOptimizer, check_lr, factor, kept, step_tensor, zeros_like
 
 
 class Rprop(SteppingOptimizer):
@@ -39,7 +39,7 @@ class Rprop(SteppingOptimizer):
         super().__init__(params, defaults)
 
     def _start(self, group, p, state):
-        lr = number(group["lr"])
+        lr = factor(group["lr"], p)
         state["step"] = step_tensor()
         state["prev"] = zeros_like(p)
         state["step_size"] = torch.full_like(p, complex(lr, lr) if p.is_complex() else lr)
@@ -50,9 +50,9 @@ class Rprop(SteppingOptimizer):
         state["step"] += 1
         agreement = grad.mul(kept(state["prev"])).sign()
         turned = agreement.lt(0)
-        factor = agreement.masked_fill(agreement.gt(0), more)
-        factor = factor.masked_fill(turned, less).masked_fill(agreement.eq(0), 1)
-        size = state["step_size"].mul_(factor).clamp_(low, high)
+        growth = agreement.masked_fill(agreement.gt(0), more)
+        growth = growth.masked_fill(turned, less).masked_fill(agreement.eq(0), 1)
+        size = state["step_size"].mul_(growth).clamp_(low, high)
         grad = grad.masked_fill(turned, 0)  # no step right after a change of sign
         p.addcmul_(grad.sign(), kept(size), value=-1)
         state["prev"].copy_(grad)

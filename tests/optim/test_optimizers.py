@@ -96,6 +96,34 @@ def test_differentiable_steps(kind):
     assert_near(got, RECORDED["differentiated"][kind], _differentiable_tolerance(kind), kind)
 
 
+# SGD's first momentum is cut from the graph, as PyTorch's is.
+@pytest.mark.parametrize("kind", sorted(set(programs.DIFFERENTIABLE) - {"SGD"}))
+def test_many_differentiable_steps(kind):
+    def stepped(start, grad):
+        param = start.clone()
+        optimizer = getattr(torch.optim, kind)(
+            [param], lr=0.1, differentiable=True, **programs.DIFFERENTIABLE[kind]
+        )
+        for step in range(7):
+            param.grad = grad * (step + 1) + param * 0.1
+            optimizer.step()
+        return param
+
+    start = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    grad = torch.tensor([1.0, 2.0, -1.5], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(stepped, (start, grad))
+
+
+@pytest.mark.parametrize("kind", ["Adadelta", "Adagrad", "Adamax", "NAdam", "RMSprop", "Rprop"])
+def test_no_gradient_of_lr_is_lost(kind):
+    lr = torch.tensor(0.1, requires_grad=True)
+    param = torch.ones(2)
+    optimizer = getattr(torch.optim, kind)([param], lr=lr, differentiable=True)
+    param.grad = torch.ones(2)
+    with pytest.raises(TypeError, match="must be Number, not Tensor"):
+        optimizer.step()
+
+
 @pytest.mark.parametrize("name", programs.LEARNED)
 def test_gradients_of_options(name):
     got = as_json(programs.learned(torch, name))
