@@ -156,6 +156,14 @@ int64_t part_length(const Tensor& self, int64_t chunks, int64_t dim) {
   return n / chunks + (n % chunks != 0);
 }
 
+// Of a dimension of size 0 there are as many parts as were asked for.
+Dims empty_parts(int64_t chunks) {
+  check_count("chunk", chunks);
+  Dims lengths;
+  lengths.resize(size_t(chunks), 0);
+  return lengths;
+}
+
 }  // namespace
 
 const auto chunk = define<Tensors(Tensor, int64_t, int64_t)>(
@@ -169,16 +177,21 @@ const auto chunk = define<Tensors(Tensor, int64_t, int64_t)>(
   .forms(Function | Method)
   .composite([](const Tensor& self, int64_t chunks, int64_t dim) {
     const int64_t size = part_length(self, chunks, dim);
-    if (size == 0) {      // as many empty parts
-      check_count("chunk", chunks);
-      Dims lengths;
-      lengths.resize(size_t(chunks), 0);
-      return Tensors(split_with_sizes(self, lengths, dim));
-    }
+    if (size == 0) return Tensors(split_with_sizes(self, empty_parts(chunks), dim));
     return Tensors(split(self, size, dim));
   });
 
-// The copying kinds: PyTorch's unsafe_split gives views that in-place ops may change.
+// The unsafe kinds: their parts share memory with the tensor and are no views of it to autograd.
+namespace {
+
+Tensors unlinked(const Tensors& views) {
+  Tensors parts;
+  for (const Tensor& p : views) parts.push_back(alias(p));
+  return parts;
+}
+
+}  // namespace
+
 const auto unsafe_split = define<Tensors(Tensor, int64_t, int64_t)>(
     "unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]")
   .doc("split whose parts may be changed in place, at the caller's risk.")
@@ -186,13 +199,24 @@ const auto unsafe_split = define<Tensors(Tensor, int64_t, int64_t)>(
   .forms(Function | Method)
   .produce([](const Tensor& self, int64_t size, int64_t dim) {
     NoGrad quiet;
-    Tensors parts;
-    for (const Tensor& p : split(self, size, dim)) parts.push_back(alias(p));
-    return parts;
+    return unlinked(split(self, size, dim));
   })
   .grad("self", "grads, self.sizes, split_size, dim",
         [](TensorList grads, Ints sizes, int64_t size, int64_t dim) {
     return join_gradients(grads, sizes, dim, [&](size_t) { return size; });
+  });
+
+const auto unsafe_split_with_sizes = define<Tensors(Tensor, Ints, int64_t)>(
+    "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]")
+  .doc("split_with_sizes whose parts may be changed in place, at the caller's risk.")
+  .forms(Function | Method)
+  .produce([](const Tensor& self, Ints lengths, int64_t dim) {
+    NoGrad quiet;
+    return unlinked(split_with_sizes(self, lengths, dim));
+  })
+  .grad("self", "grads, self.sizes, split_sizes, dim",
+        [](TensorList grads, Ints sizes, Ints lengths, int64_t dim) {
+    return join_gradients(grads, sizes, dim, [&](size_t i) { return lengths[i]; });
   });
 
 const auto unsafe_chunk = define<Tensors(Tensor, int64_t, int64_t)>(
@@ -201,7 +225,8 @@ const auto unsafe_chunk = define<Tensors(Tensor, int64_t, int64_t)>(
   .forms(Function | Method)
   .composite([](const Tensor& self, int64_t chunks, int64_t dim) {
     const int64_t size = part_length(self, chunks, dim);
-    return Tensors(unsafe_split(self, std::max<int64_t>(size, 1), dim));
+    if (size == 0) return Tensors(unsafe_split_with_sizes(self, empty_parts(chunks), dim));
+    return Tensors(unsafe_split(self, size, dim));
   });
 
 // ---- numpy's family

@@ -407,8 +407,9 @@ for name, *calls in (
 ):
     fails = [fail(t(3), 5)] if name in ("unsqueeze_", "squeeze_") else []
     row(f"Tensor.{name}", list(calls), fails, layouts=False)
-row("unsafe_chunk", [call(t(7), 3)], [])
+row("unsafe_chunk", [call(t(7), 3), call(t(0, 2), 3)], [])
 row("unsafe_split", [call(t(7), 3)], [])
+row("unsafe_split_with_sizes", [call(t(7), (3, 4)), call(A, (1, 2), 1)], [fail(t(5), (1, 2))])
 row(
     "nn.functional.pixel_shuffle",
     [call(t(1, 8, 2, 3), 2)],
