@@ -50,18 +50,13 @@ Tensor select_int(const Tensor& t, int64_t dim, int64_t i) {
   return ops::select(t, dim, i);
 }
 
-Tensor slice(const Tensor& t, int64_t dim, PyObject* s) {
+// A slice that takes all of a dimension gives a view, too, if `always`; else the tensor itself.
+Tensor slice(const Tensor& t, int64_t dim, PyObject* s, bool always) {
   Py_ssize_t start, stop, step;
   need(PySlice_Unpack(s, &start, &stop, &step) == 0);
   check(step > 0, ErrorKind::Value, "step must be greater than zero");
+  if (!always && start == 0 && step == 1 && stop >= t.sizes()[dim]) return t;
   return ops::slice(t, dim, int64_t(start), int64_t(stop), int64_t(step));
-}
-
-// Whether a slice takes all of a dimension, so that nothing has to be done.
-bool takes_all(const Tensor& t, int64_t dim, PyObject* s) {
-  Py_ssize_t start, stop, step;
-  need(PySlice_Unpack(s, &start, &stop, &step) == 0);
-  return start == 0 && step == 1 && stop >= t.sizes()[dim];
 }
 
 void apply(Indexed& x, PyObject* item, int64_t& dim) {
@@ -70,8 +65,7 @@ void apply(Indexed& x, PyObject* item, int64_t& dim) {
     return;
   }
   if (PySlice_Check(item)) {
-    if (!takes_all(x.view, dim, item)) x.view = slice(x.view, dim, item);
-    ++dim;
+    x.view = slice(x.view, dim++, item, false);
     return;
   }
   if (item == Py_None) {
@@ -136,6 +130,11 @@ Indexed read_index(const Tensor& self, PyObject* key) {
   x.view = self;
   if (is_integer(key)) {
     x.view = select_int(self, 0, to_index(key));
+    return x;
+  }
+  if (PySlice_Check(key)) {
+    check(self.dim() > 0, ErrorKind::Index, "slice() cannot be applied to a 0-dim tensor.");
+    x.view = slice(self, 0, key, false);
     return x;
   }
   if (key == Py_Ellipsis) return x;
@@ -217,7 +216,7 @@ PyObject* tensor_get_item(PyObject* self, PyObject* key) {
       PyObject* r = overridden(self, key, nullptr, "__getitem__");
       if (r || PyErr_Occurred()) return r;
     }
-    if (PySlice_Check(key) && tensor_of(self).dim()) return wrap(slice(tensor_of(self), 0, key));
+    if (PySlice_Check(key)) return wrap(slice(tensor_of(self), 0, key, true));
     const Indexed x = read_index(tensor_of(self), key);
     if (x.advanced) return wrap(take(x));
     if (x.view.same(tensor_of(self))) return wrap(ops::alias_op(x.view));

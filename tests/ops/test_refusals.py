@@ -62,3 +62,13 @@ def test_tensors_within_the_data_of_a_tensor():
         torch.tensor([[1, 2], 5])
     with pytest.raises(ValueError, match=r"expected sequence of length 2 at dim 1 \(got 3\)"):
         torch.tensor([[1, 2], torch.ones(3)])
+
+
+def test_a_slice_of_a_number():
+    number = torch.tensor(1.0)
+    with pytest.raises(IndexError, match=r"slice\(\) cannot be applied to a 0-dim tensor."):
+        number[:]
+    with pytest.raises(IndexError, match=r"slice\(\) cannot be applied to a 0-dim tensor."):
+        number[:] = 2
+    with pytest.raises(IndexError, match="too many indices for tensor of dimension 0"):
+        number[:, :]
