@@ -1,4 +1,4 @@
-"""Reductions of segments, and histograms over several dimensions."""
+"""Reductions of segments, histograms over several dimensions, norms over all but one."""
 
 from __future__ import annotations
 
@@ -75,6 +75,7 @@ def segment_reduce(
         indices is not None, "segment_reduce(): indices based reduction is not supported yet."
     )
     if data.dim():
+        data.size(axis)  # raises
         axis %= data.dim()
     _refuse(
         not data.is_floating_point(),

@@ -37,6 +37,7 @@ def refusals(torch, show):
     show.failure(lambda: call(x, "sum", lengths=torch.tensor([2, 3])))
     show.failure(lambda: call(x, "sum", lengths=torch.tensor([-2, 8])))
     show.failure(lambda: call(x, "sum", lengths=lengths, axis=1))
+    show.failure(lambda: call(x, "sum", lengths=lengths, axis=2))
 
 
 def grids(torch, show):
