@@ -13,6 +13,8 @@
 namespace rl::bind {
 namespace {
 
+constinit thread_local int transforms = 0;     // that run on this thread, gradients included
+
 const Tensor& tensor_arg(PyObject* o) {
   check(is_tensor(o), ErrorKind::Type, "expected a Tensor, not ", Py_TYPE(o)->tp_name);
   return tensor_of(o);
@@ -49,7 +51,7 @@ PyObject* current(PyObject*, PyObject*) { return PyLong_FromLong(current_level()
 PyObject* count_transforms(PyObject*, PyObject* by) {
   const long n = PyLong_AsLong(by);
   if (n == -1 && PyErr_Occurred()) return nullptr;
-  return PyLong_FromLong(running_transforms += int(n));
+  return PyLong_FromLong(transforms += int(n));
 }
 
 // _count_in_inference(by): how many of them began within inference mode.
@@ -264,10 +266,10 @@ void refuse_choice(const Tensor& t) {
         "https://github.com/pytorch/pytorch/issues .");
 }
 
-bool transforms_running() { return running_transforms > 0; }
+bool transforms_running() { return transforms > 0; }
 
 void refuse_in_transform(const char* method, const char* also) {
-  check(!running_transforms, "You are attempting to call Tensor.", method, " ", also, "inside of a "
+  check(!transforms, "You are attempting to call Tensor.", method, " ", also, "inside of a "
         "function being transformed by a functorch transform. This is unsupported, please attempt "
         "to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call ",
         method, " outside of a function being transformed instead.");

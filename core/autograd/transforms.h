@@ -4,9 +4,8 @@
 
 namespace rl {
 
-// How many transforms run on this thread, gradients included: what is refused meanwhile.
-extern constinit thread_local int running_transforms;
-// How many of them began within inference mode: what it made may be saved, it is a constant there.
+// How many transforms, gradients included, run on this thread and began within inference mode: what
+// it made may be saved, it is a constant there.
 extern constinit thread_local int transforms_in_inference;
 
 // Whether `t` differs by sample on any active level of vmap: no one value can be read.

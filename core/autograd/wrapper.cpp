@@ -57,7 +57,7 @@ Scalar item_below(const Tensor& t) {
 
 }  // namespace
 
-constinit thread_local int running_transforms = 0, transforms_in_inference = 0;
+constinit thread_local int transforms_in_inference = 0;
 
 int push_level(TransformLevel level) {
   if (!active) active = new std::vector<uint64_t>;
