@@ -102,7 +102,6 @@ inline int64_t add_to(std::atomic<int64_t>& count, int64_t by) {
   return now;
 }
 
-
 void give_tally_back() {
   if (!own_tally) return;
   std::lock_guard<std::mutex> hold(tallies_lock);

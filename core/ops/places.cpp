@@ -62,10 +62,6 @@ template <class F> void share_out(const Places& p, const Tensor& values, F&& f) 
   parallel_for(0, extent, grain, part);
 }
 
-}  // namespace
-
-namespace {
-
 // Rows of dense memory at dense places, as embedding reads them: the last dimensions move in the
 // data alone, those before in the places alone.
 bool read_rows(const Tensor& result, const Places& p) {

@@ -233,8 +233,8 @@ class _KinetoProfile:
 
     def toggle_collection_dynamic(self, enable: bool, activities=()) -> None:
         """Pauses the recording that runs, or lets it go on."""
-        if self.profiler and self.profiler.recorder is not None:
-            (self.profiler.recorder.start if enable else self.profiler.recorder.stop)()
+        if self.profiler:
+            self.profiler.toggle_collection_dynamic(enable, activities)
 
 
 class profile(_KinetoProfile):

@@ -174,8 +174,9 @@ def _choices(value, choices) -> bytes:
     """The values that a setting may have, all of its kind."""
     kind = (int, float) if isinstance(value, (int, float)) else type(value)
     if not all(isinstance(choice, kind) for choice in choices):
-        kind = f"hparam_domain_discrete should be a list of {type(value).__name__}"
-        raise TypeError(f"parameter: {kind}")
+        raise TypeError(
+            f"parameter: hparam_domain_discrete should be a list of {type(value).__name__}"
+        )
     return nested(5, b"".join(nested(1, _struct_value(choice)) for choice in choices))
 
 
