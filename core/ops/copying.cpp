@@ -3,6 +3,7 @@
 
 #include "kernels/cast.h"
 #include "kernels/copy.h"
+#include "kernels/streaming.h"
 #include "ops/copying.h"
 #include "tensor/iterator.h"
 
@@ -10,6 +11,7 @@ namespace rl::ops {
 namespace {
 
 constexpr int64_t kBlock = 64;  // a transposed copy works on blocks that fit the cache
+constexpr int64_t kStreamedRun = 1024;  // bytes: shorter runs leave too many lines in parts
 
 bool is_transposed(const Tensor& to, const Tensor& from) {
   return to.dim() == 2 && to.dtype() == from.dtype() && to.is_contiguous() &&
@@ -39,11 +41,16 @@ void fill_value(const Tensor& t, const Scalar& value) {
     kernels::fill_items(t.data(), item, t.numel(), bits, item);
     return;
   }
+  const auto fill = [&](char* const* p, const int64_t* s, int64_t n) {
+    kernels::fill_items(p[0], s[0], n, bits, item);
+  };
+  const bool large = kernels::worth_streaming(t.numel() * item);
   StridedLoop over(t.sizes());
   over.add(t);
   over.prepare();
   over.run([&](char* const* p, const int64_t* s, int64_t n) {
-    kernels::fill_items(p[0], s[0], n, bits, item);
+    if (large && s[0] == item) kernels::in_streamed_tiles(fill, 0, p, s, n);
+    else fill(p, s, n);
   });
 }
 
@@ -101,14 +108,19 @@ void copy_data(const Tensor& to, const Tensor& from) {
   over.add(source);
   over.prepare();
   const int64_t item = to.element_size();
-  if (to.dtype() == source.dtype()) {
-    over.run([&](char* const* p, const int64_t* s, int64_t n) {
-      kernels::copy_items(p[0], s[0], p[1], s[1], n, item);
-    });
-    return;
-  }
-  const kernels::Cast cast = kernels::cast(source.dtype(), to.dtype());
-  over.run([&](char* const* p, const int64_t* s, int64_t n) { cast(p[0], s[0], p[1], s[1], n); });
+  const bool same = to.dtype() == source.dtype();
+  const kernels::Cast cast = same ? nullptr : kernels::cast(source.dtype(), to.dtype());
+  const auto move = [&](char* const* p, const int64_t* s, int64_t n) {
+    if (cast) cast(p[0], s[0], p[1], s[1], n);
+    else kernels::copy_items(p[0], s[0], p[1], s[1], n, item);
+  };
+  const bool large = to.data() != source.data() &&
+                     kernels::worth_streaming(to.numel() * (item + source.element_size()));
+  over.run([&](char* const* p, const int64_t* s, int64_t n) {
+    const bool streams = large && s[0] == item && n * item >= kStreamedRun;
+    if (streams) kernels::in_streamed_tiles(move, 1, p, s, n);
+    else move(p, s, n);
+  });
 }
 
 namespace {

@@ -6,6 +6,7 @@
 
 #include "kernels/cast.h"
 #include "kernels/pointwise_table.h"
+#include "kernels/streaming.h"
 #include "ops/promotion.h"
 #include "tensor/iterator.h"
 
@@ -275,15 +276,21 @@ void fill(Plan& plan, const Tensor& out) {
     int64_t strides[kMost + 1];
     base[0] = out.data();
     strides[0] = out.element_size();
+    int64_t item_bytes = strides[0];
+    bool in_place = false;
     for (int k = 0; k < plan.count; ++k) {
       const Arg& a = *plan.operands[k];
       base[k + 1] = a.is_tensor() ? a.tensor->data() : plan.constant(k, plan.operand_dtype(k));
       strides[k + 1] = a.is_tensor() ? item_size(a.tensor->dtype) : 0;
+      item_bytes += strides[k + 1];
+      in_place |= base[k + 1] == base[0];
     }
+    const bool streams = !in_place && kernels::worth_streaming(out.numel() * item_bytes);
     parallel_for(0, out.numel(), StridedLoop::kGrain, [&](int64_t begin, int64_t end) {
       char* p[kMost + 1];
       for (int k = 0; k <= plan.count; ++k) p[k] = base[k] + begin * strides[k];
-      body(p, strides, end - begin);
+      if (streams) kernels::in_streamed_tiles(body, plan.count, p, strides, end - begin);
+      else body(p, strides, end - begin);
     });
     return;
   }
