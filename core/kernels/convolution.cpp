@@ -6,6 +6,7 @@
 #include "base/level.h"
 #include "base/parallel.h"
 #include "kernels/convolution_bfloat16.h"
+#include "kernels/direct_convolution.h"
 #include "kernels/half_copies.h"
 #include "kernels/levels/convolution_level.h"
 #include "kernels/levels/gemm_level.h"
@@ -200,6 +201,11 @@ Convolution turned_back(const Convolution& c) {
   return back;
 }
 
+// One or two channels fill few registers: columns with few taps are then quicker.
+template <class T> bool direct_pays_backward(const Convolution& c) {
+  return (c.group_in() > 2 || c.taps() >= 16) && direct_forward_pays<T>(turned_back(c));
+}
+
 // The weight of that convolution: (groups, group_in, group_out), its taps in reverse.
 template <class T> T* turned_weight(const Convolution& c, Scratch use, const T* weight) {
   const int64_t taps = c.taps(), gi = c.group_in(), go = c.group_out();
@@ -223,6 +229,9 @@ void backward_input_unstrided(const Convolution& c, T* grad_input, const T* grad
   const Convolution back = turned_back(c);
   if (c.group_in() == 1 && c.group_out() == 1 && c.groups > 1) {
     return depthwise_forward<T>(back, grad_input, grad_output, turned, nullptr, false);
+  }
+  if (direct_forward_pays<T>(back)) {
+    return direct_forward<T>(back, grad_input, grad_output, turned, nullptr, false);
   }
   forward<T>(back, grad_input, grad_output, turned, nullptr, false);
 }
@@ -365,6 +374,7 @@ void run_forward(const Convolution& c, T* output, const T* input, const T* weigh
                  bool relu) {
   if (output_count(c) == 0) return;
   if (depthwise(c)) return depthwise_forward(c, output, input, weight, bias, relu);
+  if (direct_forward_pays<T>(c)) return direct_forward(c, output, input, weight, bias, relu);
   forward(c, output, input, weight, bias, relu);
 }
 
@@ -375,7 +385,8 @@ void run_backward_input(const Convolution& c, T* grad_input, const T* grad_outpu
     std::fill(grad_input, grad_input + input_count(c), T(0));
   } else if (depthwise(c) && !(unstrided(c) && c.group_out() == 1)) {
     depthwise_backward_input(c, grad_input, grad_output, weight);
-  } else if (unstrided(c) && (c.group_in() >= kFewChannels || depthwise(c))) {
+  } else if (unstrided(c) && (c.group_in() >= kFewChannels || depthwise(c) ||
+                             direct_pays_backward<T>(c))) {
     backward_input_unstrided(c, grad_input, grad_output, weight);
   } else {
     backward_input_strided(c, grad_input, grad_output, weight);
@@ -389,7 +400,8 @@ void run_backward_weight(const Convolution& c, T* grad_weight, const T* grad_out
     std::fill(grad_weight, grad_weight + weight_count(c), T(0));
   } else if (depthwise(c)) {
     depthwise_backward_weight(c, grad_weight, grad_output, input);
-  } else {
+  } else if (!direct_weight_pays<T>(c) ||
+             !direct_backward_weight(c, grad_weight, grad_output, input)) {
     backward_weight(c, grad_weight, grad_output, input);
   }
 }
