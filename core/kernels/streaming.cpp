@@ -26,7 +26,7 @@ int64_t last_cache() {  // AMD's systems tell the sum over all clusters of cores
 
 bool worth_streaming(int64_t bytes) {
   static const int64_t least = last_cache() * 2;  // below, a good part is found again later
-  return bytes > least;
+  return bytes >= least;
 }
 
 void stream_bytes(char* out, const char* in, int64_t n) {

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "kernels/embedding.h"
+#include "kernels/streaming.h"
 #include "ops/ops.h"
 
 namespace rl::ops {
@@ -107,16 +108,27 @@ std::optional<int64_t> read_checked(const Tensor& result, const Places& p, int64
   over.add(p.data.data(), p.strides, p.data.element_size());
   over.add(p.places);
   over.prepare();
-  const int64_t size = result.element_size();
+  const int64_t size = result.element_size(), row = (high - low) * p.step;
+  const bool large = kernels::worth_streaming(
+      result.numel() * (size + int64_t(sizeof(int64_t))) + p.data.numel() * size);
   First bad;
+  const auto read = [&](char* const* at, const int64_t* s, int64_t n) {
+    const int64_t wrong = kernels::first_outside(at[2], s[2], s[2] ? n : 1, low, high);
+    if (wrong >= 0) return bad.note(at[2] + wrong * s[2]);
+    kernels::gather_items(at[0], s[0], at[1], s[1], at[2], s[2], p.step, n, size);
+  };
   over.run([&](char* const* at, const int64_t* s, int64_t n) {
+    // A dense row that is read all over: the CPU does not foresee where, so the next is called for.
+    const bool all_over = p.step == size && s[1] == 0 && n * 64 >= row;
     for (int64_t i = 0; i < n; i += kRun) {
       const int64_t m = std::min(kRun, n - i);
-      const char* places = at[2] + i * s[2];
-      const int64_t wrong = kernels::first_outside(places, s[2], s[2] ? m : 1, low, high);
-      if (wrong >= 0) return bad.note(places + wrong * s[2]);
-      kernels::gather_items(at[0] + i * s[0], s[0], at[1] + i * s[1], s[1], places, s[2], p.step,
-                            m, size);
+      char* from[3] = {at[0] + i * s[0], at[1] + i * s[1], at[2] + i * s[2]};
+      if (all_over) {
+        const char* const next = at[1] + row;
+        for (int64_t b = row * i / n; b < row * (i + m) / n; b += 64) __builtin_prefetch(next + b);
+      }
+      if (large && s[0] == size) kernels::in_streamed_tiles(read, 2, from, s, m);
+      else read(from, s, m);
     }
   });
   return bad.value();

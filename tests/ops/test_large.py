@@ -46,3 +46,13 @@ def test_into_a_view_and_in_place(numbers):
     assert torch.equal(a, parts(torch.add, before, b))
     a.copy_(before)
     assert torch.equal(a, before)
+
+
+def test_gather():
+    torch.manual_seed(0)
+    x, index = torch.randn(2300, 2300), torch.randint(0, 2300, (2300, 2300))
+    rows = [x[i:i + 100].gather(1, index[i:i + 100]) for i in range(0, 2300, 100)]
+    assert torch.equal(x.gather(1, index), torch.cat(rows))
+    index[2200, 7] = 2300
+    with pytest.raises(RuntimeError, match="index 2300 is out of bounds for dimension 1"):
+        x.gather(1, index)
