@@ -163,14 +163,15 @@ int64_t first_bad_index(const Indices& index, int64_t rows) {
 
 void embedding(const void* table, int64_t row_bytes, int64_t step, const Indices& index,
                void* out) {
-  constexpr int64_t kAhead = 8, kLine = 64;  // rows, each a random walk away; bytes
+  constexpr int64_t kLine = 64;  // bytes
   const char* from = static_cast<const char*>(table);
   const int64_t called = std::min<int64_t>(row_bytes, 8 * kLine);  // the CPU foresees the rest
+  const int64_t ahead = std::clamp<int64_t>(4096 / std::max<int64_t>(row_bytes, 1), 8, 32);  // rows
   with_indices(index, [&](auto* at) {
     parallel_for(0, index.count, grain_of(row_bytes / 4), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const char* next = from + int64_t(at[std::min(i + kAhead, end - 1)]) * step;
-        for (int64_t b = 0; b < called; b += kLine) __builtin_prefetch(next + b);
+        const char* next = from + int64_t(at[std::min(i + ahead, end - 1)]) * step;
+        for (int64_t b = 0; b < called; b += kLine) __builtin_prefetch(next + b, 0, 2);
         std::memcpy(static_cast<char*>(out) + i * row_bytes, from + int64_t(at[i]) * step,
                     size_t(row_bytes));
       }

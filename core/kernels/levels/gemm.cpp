@@ -328,7 +328,7 @@ RL_INLINE void dots(const Tile<T>& t, const T* a, const T* b, const T* next, Vec
 #pragma GCC unroll 16
     for (int j = 0; j < C; ++j) {
       const Vec<T> bv = get(b + j * t.b_col);
-      if (j < Ahead) __builtin_prefetch(next + j * t.b_col + p);
+      if (j < Ahead) __builtin_prefetch(next + j * t.b_col + p, 0, 2);
 #pragma GCC unroll 16
       for (int i = 0; i < R; ++i) acc[i][j] = fma(av[i], bv, acc[i][j]);
     }
@@ -389,7 +389,7 @@ RL_INLINE void dot_block(const Tile<T>& t, int64_t i, int64_t j, const T* bias) 
   for (int q = R * kDotCols; q < size; ++q) sums[q] = zero<T>();
   const T* a = t.a + i * t.a_row;
   const T* b = t.b + j * t.b_col;
-  const T* next = b + 2 * kDotCols * t.b_col;
+  const T* next = b + 4 * kDotCols * t.b_col;
   if (t.m <= kDotRows) {
     dots<T, R, kDotCols, 4>(t, a, b, next, sums);
   } else if (t.m <= 2 * kDotRows) {

@@ -146,7 +146,7 @@ void pack_transposing(uint32_t* to, const BFloat16* from, int64_t step, int rows
         square[g][i] = row < P && row < rows
             ? (Vec<float>)_mm512_maskz_loadu_epi16(mask, from + row * step + p)
             : tiles::zero<float>();
-        if (row < P && row < rows) __builtin_prefetch(from + row * step + p + 128);
+        if (row < P && row < rows) __builtin_prefetch(from + row * step + p + 128, 0, 2);
       }
       tiles::transpose<float>(square[g]);
     }

@@ -36,7 +36,7 @@ RL_INLINE void pack_transposing(T* to, const T* from, int64_t step, int rows, in
       for (int i = 0; i < w; ++i) {
         const int row = g * w + i;
         square[i] = row < P && row < rows ? load(from + row * step + p) : zero<T>();
-        if (row < P && row < rows) __builtin_prefetch(from + row * step + p + 4 * w);
+        if (row < P && row < rows) __builtin_prefetch(from + row * step + p + 4 * w, 0, 2);
       }
       transpose<T>(square);
 #pragma GCC unroll 16
