@@ -6,7 +6,15 @@ from __future__ import annotations
 
 import sys as _sys
 
-from . import _C
+try:
+    from . import _C
+except ImportError as _error:
+    if "_C" not in str(_error) or "circular" not in str(_error):
+        raise
+    raise ImportError(
+        f"{__file__} is a source folder without the compiled core, and Python found it before the "
+        "installed package. Run Python from another folder, or with -P."
+    ) from None
 
 TYPE_CHECKING = False  # true to a type checker: _public.pyi says what it would miss
 if TYPE_CHECKING:

@@ -162,7 +162,7 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
     """
     if overrides.has_torch_function_unary(self):
         return overrides.handle_torch_function(
-            torch.Tensor.backward,
+            backward,
             (self,),
             self,
             gradient=gradient,

@@ -9,7 +9,7 @@ std::shared_ptr<Saved::Packed> (*pack_saved)(const Tensor& t) = nullptr;
 
 namespace {
 
-// "[torch.FloatTensor [2, 3]], which is output 0 of TanhBackward0,"
+// "[torch.FloatTensor [2, 3]], which is output 0 of Tanh,"
 std::string describe(const Tensor& t, const Ref<Node>& made_by, int output) {
   std::string s = text("[", t.device().is_meta() ? "torch.meta." : "torch.",
                        type_name_of(t.dtype()), "Tensor ", t.sizes(), "]");

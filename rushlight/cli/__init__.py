@@ -46,4 +46,6 @@ def main(argv: list[str] | None = None) -> int | None:
     if not hasattr(options, "command"):
         parser.print_help(sys.stderr)
         return 2
+    if hasattr(options, "own_options"):
+        run.tell_of_late(options)
     return options.command(options)

@@ -28,7 +28,8 @@ def _explain(options) -> int:
     if options.id not in known:
         import difflib
 
-        near = difflib.get_close_matches(options.id, known, 3)
+        near = sorted(id for id in known if options.id in id)[:5]
+        near = near or difflib.get_close_matches(options.id, known, 3)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         print(f"rushlight explain: no kind {options.id!r}{hint}", file=sys.stderr)
         return 2

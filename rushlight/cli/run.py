@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import sys
 import types
 
@@ -30,6 +31,7 @@ def add_target(parser) -> None:
     parser.add_argument("-m", dest="module", action="store_true", help="the target is a module")
     parser.add_argument("target", help="a script, a folder or zip with __main__.py, or a module")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments for the program")
+    parser.set_defaults(own_options=lambda: set(re.findall(r"--[\w-]+", parser.format_help())))
 
 
 def _run(options) -> int:
@@ -154,6 +156,13 @@ def ended(call) -> tuple[int, BaseException | None]:
     finally:
         sys.setrecursionlimit(max(limit, sys.getrecursionlimit()))
     return 0, None
+
+
+def tell_of_late(options) -> None:
+    """Says which options of a command stand after the program, and so became the program's."""
+    late = [a for a in options.args if a.partition("=")[0] in options.own_options()]
+    if late:
+        tell(f"rushlight: {', '.join(late)} went to the program; our options stand before it")
 
 
 def tell(text: str) -> None:

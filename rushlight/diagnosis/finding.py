@@ -143,5 +143,10 @@ def _as_change(edit: Edit) -> list[str]:
         before, after = before[1:], after[1:]
     while before and after and before[-1] == after[-1]:
         before, after = before[:-1], after[:-1]
-    changed = [f"     -{line}" for line in before] + [f"     +{line}" for line in after]
-    return [line[:WIDTH] for line in changed]
+    # What goes is known by its beginning; what comes in its place must be there whole.
+    lines = [f"     -{line}"[:WIDTH] for line in before]
+    for line in after:
+        room = WIDTH - 6
+        lines.append(f"     +{line[:room]}")
+        lines += [f"      {line[i : i + room]}" for i in range(room, len(line), room)]
+    return lines

@@ -155,10 +155,13 @@ def _without_conversion(spot, method: str) -> list[Fix]:
     named = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     if method != "long()" or not named or node.func.attr not in _TO_FLOATS:
         return []
-    text = spot.source.segment(node.func.value)
+    inner, instead = node.func.value, "without"
+    text = spot.source.segment(inner)
+    if isinstance(inner, (ast.Compare, ast.BoolOp)):  # bools are no class labels either
+        text, instead = changes.method(spot.source, inner, method), ".long() instead of"
     return [
         Fix(
-            f"without .{node.func.attr}(): class labels are whole numbers",
+            f"{instead} .{node.func.attr}(): class labels are whole numbers",
             [spot.source.replace((node, text))],
         )
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
-from rushlight import _C
+from rushlight import _C, nn
 
 from ... import changes
 from ...finding import Fix
@@ -114,14 +114,18 @@ class LeafLoss(Check):
     needs: ClassVar = {"*": ("backward", 1, "no backward ran")}
 
     def start(self, doctor):
-        self.seen = {}
+        self.seen, self.optimizers = {}, []
+        doctor.watch.on("optimizer", self.optimizers.append)
         doctor.watch.on("backward", self.backward)
 
     def backward(self, tensor, arguments):
         if tensor.grad_fn is None and tensor.requires_grad and tensor.dim() == 0:
-            origin, site = _C._origin(tensor), places.here()
-            if site is not None and site not in self.seen:
-                self.seen[site] = (origin, type(tensor).__name__)
+            site = places.here()
+            if site is None or site in self.seen or isinstance(tensor, nn.Parameter):
+                return
+            trained = [p for o in self.optimizers for p in places.parameters_of(o)]
+            if not any(p is tensor for p in trained):
+                self.seen[site] = (_C._origin(tensor), places.origin_node(tensor), bool(trained))
 
     def cut(self, doctor):
         """The first op without a slope that took a result of parameters, (name, site)."""
@@ -130,14 +134,18 @@ class LeafLoss(Check):
 
     def findings(self, doctor):
         out = []
-        for site, (origin, kind_) in self.seen.items():
-            if kind_ == "Parameter" or site.source is None:
+        for site, (origin, built, trained) in self.seen.items():
+            if site.source is None:
+                continue
+            made = (origin[0], origin[2]) if origin else None
+            evidence = ["backward() began at a leaf: 0 graph nodes lie between it and a parameter"]
+            value = _rebuilt(built) if trained else None
+            if value is not None:
+                out.append(self.rebuilt(site, *built, value, evidence))
                 continue
             node = _set_on(site)
             if node is None:
                 continue
-            made = (origin[0], origin[2]) if origin else None
-            evidence = ["backward() began at a leaf: 0 graph nodes lie between it and a parameter"]
             cut = self.cut(doctor)
             if cut is not None:
                 evidence.append(f"{cut[0]} at line {cut[1].line} left the graph of the parameters")
@@ -150,6 +158,35 @@ class LeafLoss(Check):
                 )
             )  # fmt: skip
         return out
+
+
+    def rebuilt(self, site, source, call, value, evidence):
+        text = source.segment(value)
+        return found(
+            "loss-made-a-leaf", "wrong result", (source.file, call.lineno),
+            f"{ast.unparse(call.func)} makes a new loss of the old one's number", evidence,
+            [(site, "the backward that reaches nothing")],
+            [Fix("the loss itself", [source.replace((call, text))])],
+        )  # fmt: skip
+
+
+def _rebuilt(built):
+    """What ``torch.tensor(loss.item(), requires_grad=True)`` made a leaf of: ``loss``."""
+    call = built[1] if built is not None else None
+    if not isinstance(call, ast.Call) or not call.args:
+        return None
+    if changes.keyword(call, "requires_grad") is None:
+        return None
+    value = call.args[0]
+    while isinstance(value, ast.Call) and value.args and ast.unparse(value.func) == "float":
+        value = value.args[0]
+    while (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Attribute)
+        and value.func.attr in ("item", "detach", "tolist", "numpy", "cpu")
+    ):
+        value = value.func.value
+    return None if isinstance(value, ast.Constant) else value
 
 
 def _set_on(site):

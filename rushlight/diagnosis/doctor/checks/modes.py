@@ -173,7 +173,9 @@ class Modes(Check):
         return []
 
     def evaluating(self, site, count, module, active, arguments, what):
-        names = ", ".join(f"{n or 'it'}, {describe_module(m)}" for n, m in active[:2])
+        names = ", ".join(
+            f"{describe_module(m)} ({n})" if n else describe_module(m) for n, m in active[:2]
+        )
         more = f" and {len(active) - 2} more" if len(active) > 2 else ""
         passes = "1 forward pass" if count == 1 else f"{count} forward passes"
         evidence = [f"{passes} {what}, with {names}{more}, in training mode"]
