@@ -1148,6 +1148,45 @@ for epoch in range(3):
 print("ok")
 """,
     ),
+    "loss_of_its_number": (
+        "loss-made-a-leaf",
+        """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.randn(64, 4)
+y = x.sum(1, keepdim=True)
+for step in range(30):
+    opt.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss = torch.tensor(loss.item(), requires_grad=True) #!
+    loss.backward()
+    opt.step()
+print("done")
+""",
+    ),
+    "loss_of_its_number_named": (
+        "loss-made-a-leaf",
+        """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.randn(64, 4)
+for step in range(30):
+    opt.zero_grad()
+    error = (model(x) - x.sum(1, keepdim=True)).square().mean()
+    loss = torch.tensor(float(error), requires_grad=True) #!
+    loss.backward()
+    opt.step()
+print("done")
+""",
+    ),
     "worker_lambda": (
         "local-function-pickled",
         """

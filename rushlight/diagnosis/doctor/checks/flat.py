@@ -159,14 +159,16 @@ class LeafLoss(Check):
             )  # fmt: skip
         return out
 
-
     def rebuilt(self, site, source, call, value, evidence):
-        text = source.segment(value)
+        text, statement = source.segment(value), source.statement_of(call)
+        again = isinstance(statement, ast.Assign) and statement.value is call
+        again = again and [source.segment(t) for t in statement.targets] == [text]
+        edit = source.remove(statement) if again else source.replace((call, text))
         return found(
             "loss-made-a-leaf", "wrong result", (source.file, call.lineno),
             f"{ast.unparse(call.func)} makes a new loss of the old one's number", evidence,
             [(site, "the backward that reaches nothing")],
-            [Fix("the loss itself", [source.replace((call, text))])],
+            [Fix("the loss itself has the graph", [edit])],
         )  # fmt: skip
 
 
