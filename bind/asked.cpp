@@ -38,7 +38,7 @@ bool asked_slot(const char* name, PyObject* const* args, Py_ssize_t count, PyObj
 
 namespace {
 
-// Stands before a method descriptor of C.
+// Stands before a method descriptor of C, or a function in Python.
 struct AskedMethod {
   PyObject_HEAD
   vectorcallfunc vectorcall;
@@ -63,6 +63,15 @@ PyObject* bind_asked(PyObject* self, PyObject* object, PyObject*) {
   return PyMethod_New(self, object);
 }
 
+// What it does not have itself: __wrapped__, __code__ and the like of a function.
+PyObject* any_attribute(PyObject* self, PyObject* name) {
+  PyObject* inner = reinterpret_cast<AskedMethod*>(self)->inner;
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found || !PyFunction_Check(inner) || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  PyErr_Clear();
+  if (PyUnicode_CompareWithASCIIString(name, "__wrapped__") == 0) return Py_NewRef(inner);
+  return PyObject_GetAttr(inner, name);
+}
 PyObject* inner_attribute(PyObject* self, void* name) {
   return PyObject_GetAttrString(reinterpret_cast<AskedMethod*>(self)->inner,
                                 static_cast<const char*>(name));
@@ -71,6 +80,10 @@ PyObject* repr_asked(PyObject* self) {
   return PyObject_Repr(reinterpret_cast<AskedMethod*>(self)->inner);
 }
 PyObject* reduce_asked(PyObject* self, PyObject*) {
+  if (PyFunction_Check(reinterpret_cast<AskedMethod*>(self)->inner))
+    return PyUnicode_FromFormat(
+        "Tensor.%U", reinterpret_cast<PyFunctionObject*>(
+                         reinterpret_cast<AskedMethod*>(self)->inner)->func_name);
   return PyObject_CallMethod(reinterpret_cast<AskedMethod*>(self)->inner, "__reduce__", nullptr);
 }
 
@@ -91,6 +104,7 @@ PyTypeObject* asked_type() {
   if (type) return type;
   PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                          {Py_tp_repr, reinterpret_cast<void*>(repr_asked)},
+                         {Py_tp_getattro, reinterpret_cast<void*>(any_attribute)},
                          {Py_tp_getset, asked_properties},
                          {Py_tp_methods, asked_methods},
                          {Py_tp_members, asked_members},
@@ -111,20 +125,29 @@ bool never_asked(const PyMethodDef& m) {
   return own || name == "as_subclass";
 }
 
+AskedMethod* asked_for(PyObject* inner) {
+  PyTypeObject* type = asked_type();
+  auto* asked = type ? PyObject_New(AskedMethod, type) : nullptr;
+  if (!asked) return nullptr;
+  Py_INCREF(inner);
+  asked->vectorcall = call_asked;
+  asked->inner = inner;
+  return asked;
+}
+
 }  // namespace
 
+PyObject* asked_method(PyObject*, PyObject* function) {
+  return reinterpret_cast<PyObject*>(asked_for(function));
+}
+
 int ask_for_methods(PyTypeObject* type, const PyMethodDef* methods) {
-  if (!asked_type()) return -1;
   for (const PyMethodDef* m = methods; m->ml_name; ++m) {
     if (never_asked(*m)) continue;
     PyObject* inner = PyDict_GetItemString(type->tp_dict, m->ml_name);
     if (!inner) continue;
-    auto* asked = PyObject_New(AskedMethod, asked_type());
-    if (!asked) return -1;
-    Py_INCREF(inner);
-    asked->vectorcall = call_asked;
-    asked->inner = inner;
-    Owned object(reinterpret_cast<PyObject*>(asked));
+    Owned object(reinterpret_cast<PyObject*>(asked_for(inner)));
+    if (!object) return -1;
     if (PyDict_SetItemString(type->tp_dict, m->ml_name, object.get()) < 0) return -1;
   }
   PyType_Modified(type);

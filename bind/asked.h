@@ -11,6 +11,8 @@ bool overridden(PyObject* o);
 bool asked_property(PyObject* o, const char* name, PyObject* value, bool set, PyObject*& result);
 bool asked_slot(const char* name, PyObject* const* args, Py_ssize_t count, PyObject*& result);
 
+// A method written in Python that asks first, without a frame of its own.
+PyObject* asked_method(PyObject*, PyObject* function);
 // Puts a class in the place of `type`'s methods that asks first.
 int ask_for_methods(PyTypeObject* type, const PyMethodDef* methods);
 

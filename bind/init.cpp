@@ -1,6 +1,7 @@
 // The extension module rushlight._C.
 #include "bind/autograd.h"
 #include "bind/construct.h"
+#include "bind/heard.h"
 #include "bind/interchange.h"
 #include "bind/linalg.h"
 #include "bind/module.h"
@@ -25,7 +26,7 @@ PyMODINIT_FUNC PyInit__C() {
   if (!module) return nullptr;
   for (auto add : {add_types, add_tensor_types, add_storage, add_autograd, add_modes, add_function,
                    add_anomaly, add_construct, add_interchange, add_runtime, add_linalg, add_ops,
-                   add_module_base, add_origin, add_recorder, add_transform})
+                   add_module_base, add_origin, add_recorder, add_transform, add_heard})
     if (add(module.get()) < 0) return nullptr;
   return module.leave();
 }

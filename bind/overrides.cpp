@@ -39,7 +39,44 @@ void gather(Overloaded& found, PyObject* o) {
   found.add(o);
 }
 
+// The innermost mode's answer, while that mode is off; NotImplemented where there is none. A mode
+// that only looks on has `_hear(function, args, kwargs, result)`, and no frame while the op runs.
+PyObject* ask_mode(PyObject* function, PyObject* types, PyObject* args, PyObject* keywords) {
+  static PyObject* const hear_name = PyUnicode_InternFromString("_hear");
+  Owned overrides(PyImport_ImportModule("rushlight.overrides"));
+  Owned mode(overrides ? PyObject_CallMethod(overrides.get(), "_leave_mode", nullptr) : nullptr);
+  if (!mode) return nullptr;
+  if (mode.get() == Py_None) Py_RETURN_NOTIMPLEMENTED;
+  Owned hear(PyObject_GetAttr(mode.get(), hear_name)), result;
+  if (hear && hear.get() != Py_None) {
+    result = Owned(PyObject_Call(function, args, keywords));
+    Owned given(keywords ? Owned::share(keywords) : Owned(PyDict_New()));
+    Owned heard(result && given ? PyObject_CallFunctionObjArgs(hear.get(), function, args, given.get(),
+                                                               result.get(), nullptr)
+                                : nullptr);
+    if (!heard) result = Owned();
+  } else if (hear) {
+    result = Owned(keywords ? PyObject_CallMethod(mode.get(), "__torch_function__", "OOOO", function,
+                                                  types, args, keywords)
+                            : PyObject_CallMethod(mode.get(), "__torch_function__", "OOO", function,
+                                                  types, args));
+  }
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  Owned back(PyObject_CallMethod(overrides.get(), "_enter_mode", "O", mode.get()));
+  if (!back) return nullptr;
+  PyErr_Restore(type, value, trace);
+  return result.leave();
+}
+
 }  // namespace
+
+// For rushlight.overrides: asks the innermost mode (function, types, args, kwargs).
+PyObject* call_mode(PyObject*, PyObject* args) {
+  PyObject *function, *types, *positional, *keywords;
+  if (!PyArg_ParseTuple(args, "OOOO", &function, &types, &positional, &keywords)) return nullptr;
+  return ask_mode(function, types, positional, keywords);
+}
 
 bool has_override(PyTypeObject* type) {
   if (!_PyType_Lookup(type, torch_function_name())) return false;
@@ -97,10 +134,8 @@ PyObject* call_override(PyObject* function, PyObject* const* args, Py_ssize_t co
     PyTuple_SET_ITEM(types.get(), Py_ssize_t(i), t);
   }
   if (modes() & kFunctionMode) {
-    Owned overrides(PyImport_ImportModule("rushlight.overrides"));
-    if (!overrides) return nullptr;
-    PyObject* r = PyObject_CallMethod(overrides.get(), "_call_mode", named ? "OOOO" : "OOO",
-                                      function, types.get(), positional.get(), keywords.get());
+    PyObject* r =
+        ask_mode(function, types.get(), positional.get(), named ? keywords.get() : nullptr);
     if (!r || r != Py_NotImplemented) return r;
     Py_DECREF(r);
     if (found.objects.empty()) return nullptr;

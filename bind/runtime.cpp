@@ -356,6 +356,8 @@ PyObject* set_parameter_type(PyObject*, PyObject* type) {
 
 PyObject* set_subclass_overrides(PyObject*, PyObject* on);
 PyObject* set_function_mode(PyObject*, PyObject* on);
+PyObject* call_mode(PyObject*, PyObject* args);
+PyObject* asked_method(PyObject*, PyObject* function);
 PyObject* has_torch_function(PyObject*, PyObject* const* args, Py_ssize_t count);
 
 namespace {
@@ -377,6 +379,8 @@ PyMethodDef functions[] = {
     {"_set_parameter_type", set_parameter_type, METH_O, nullptr},
     {"_set_subclass_overrides", set_subclass_overrides, METH_O, nullptr},
     {"_set_function_mode", set_function_mode, METH_O, nullptr},
+    {"_asked_method", asked_method, METH_O, nullptr},
+    {"_call_mode", call_mode, METH_VARARGS, nullptr},
     {"_has_torch_function_variadic",
      reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(has_torch_function)),
      METH_FASTCALL, nullptr},

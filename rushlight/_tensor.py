@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import rushlight as torch
 
 from . import _layout_methods, _tensor_str, _utils, overrides, storage
@@ -160,7 +158,7 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
         create_graph: record the computation of the gradients, for higher derivatives.
         inputs: accumulate into these tensors only.
     """
-    if overrides.has_torch_function_unary(self):
+    if overrides.has_torch_function_unary(self) and not overrides.only_heard(self):
         return overrides.handle_torch_function(
             backward,
             (self,),
@@ -499,17 +497,7 @@ _NOT_ASKED = {"__setstate__", "__iter__", "_reduce_ex_internal", "is_distributed
 
 def _asked(method):
     """The method behind a question to ``__torch_function__``, if the class or a mode has one."""
-    if method.__name__ in _NOT_ASKED:
-        return method
-    has = overrides.has_torch_function_unary
-
-    @functools.wraps(method)
-    def asks(self, *args, **kwargs):
-        if has(self):
-            return overrides.handle_torch_function(asks, (self,), self, *args, **kwargs)
-        return method(self, *args, **kwargs)
-
-    return asks
+    return method if method.__name__ in _NOT_ASKED else torch._C._asked_method(method)
 
 
 def attach(tensor_type: type) -> None:

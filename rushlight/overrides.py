@@ -108,6 +108,7 @@ class TorchFunctionMode:
     """
 
     inner = None
+    _hear = None  # of a mode that changes nothing: called with (func, args, kwargs, result)
 
     def __init__(self):
         pass
@@ -164,20 +165,25 @@ def _get_current_function_mode():
     return stack[-1] if stack else None
 
 
-def _call_mode(function, types, args, kwargs=None):
-    """Asks the innermost mode; the core calls this while one is on."""
+def _leave_mode():
+    """The innermost mode, which is off from now on; None where there is none."""
     stack = _stack()
     if not stack:
-        return NotImplemented
+        return None
     mode = stack.pop()
     _C._set_function_mode(bool(stack))
-    try:
-        if kwargs is None:
-            return mode.__torch_function__(function, types, args)
-        return mode.__torch_function__(function, types, args, kwargs)
-    finally:
-        stack.append(mode)
-        _C._set_function_mode(True)
+    return mode
+
+
+def _enter_mode(mode) -> None:
+    _stack().append(mode)
+    _C._set_function_mode(True)
+
+
+def only_heard(*relevant_args) -> bool:
+    """Whether nobody would answer: no argument overrides, and the modes that are on look on."""
+    looking = all(mode._hear is not None for mode in _stack())
+    return looking and not any(_overrides(type(each)) for each in relevant_args)
 
 
 def _overrides(kind) -> bool:
@@ -212,7 +218,7 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
     overloaded = _get_overloaded_args(relevant_args)
     types = tuple(map(type, overloaded))
     if _local is not None and _stack():
-        result = _call_mode(public_api, types, args, kwargs)
+        result = _C._call_mode(public_api, types, args, kwargs)
         if result is not NotImplemented:
             return result
     for each in overloaded:

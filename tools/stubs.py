@@ -229,6 +229,7 @@ def tensor_class(signatures) -> list[str]:
             variants = [v.replace(f"def {name[:-1]}(", f"def {name}(") for v in made[name[:-1]]]
             lines += block(variants, "    ")
             continue
+        value = inspect.unwrap(value)
         if not inspect.isfunction(value):
             raise SystemExit(f"tools/stub_texts.py does not list Tensor.{name}")
         lines.append(python_method(name, value))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from .. import _C
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
@@ -44,3 +46,15 @@ class detect_anomaly:
     def __exit__(self, *error):
         _C._set_anomaly(self._before[0])
         _C._set_anomaly_check_nan(self._before[1])
+
+
+def _stack_text() -> str:
+    """The Python stack as text, for the core; without what ``rushlight run`` and its like add."""
+    import traceback
+
+    frames = list(traceback.walk_stack(sys._getframe(1)))  # the innermost first
+    command = getattr(sys.modules.get("rushlight.cli.run"), "__file__", None)
+    files = [frame.f_code.co_filename for frame, _ in frames]
+    if command in files:
+        frames = frames[: files.index(command)]
+    return "".join(traceback.StackSummary.extract(reversed(frames)).format())

@@ -44,9 +44,9 @@ def _doctor(options) -> int:
     if changed:
         trial.restrict()
     doctor = Doctor(command, not options.no_trials, frozenset(options.ignore))
-    status = doctor.run(program)
+    status = doctor.run(lambda: run.ended(program))
     if doctor.error is not None:
-        run.print_error(doctor.error)
+        run.show_error(doctor.error, noted=False)
     findings = doctor.findings()
     report = {
         "version": 1,

@@ -60,7 +60,7 @@ def _profile(options) -> int:
         watched.remove()
     session.__exit__(None, None, None)
     if error is not None:
-        run.print_error(error)
+        run.show_error(error)
     trials = watching[-1] if options.trials else None
     try:
         _report(options, session, machine, trials, status, error)

@@ -55,8 +55,8 @@ def prepared(target: str, args: list[str], is_module: bool, changed: dict[str, s
         _set_first_path(os.path.abspath(target))
         return lambda: _run_module("__main__", False)
     _set_first_path(os.path.dirname(os.path.realpath(target)))
-    code = _compiled(target, (changed or {}).get(os.path.abspath(target)))
-    return lambda: exec(code, _fresh_main(target))
+    source = _read(target, (changed or {}).get(os.path.abspath(target)))
+    return lambda: exec(compile(source, os.path.abspath(target), "exec"), _fresh_main(target))
 
 
 def _change_sources(changed: dict[str, str]) -> None:
@@ -106,13 +106,13 @@ def _fresh_main(path: str | None) -> dict:
     return module.__dict__
 
 
-def _compiled(path: str, text: str | None = None):
+def _read(path: str, text: str | None) -> str | bytes:
+    """A script's source; ``text`` if it is not None."""
+    if text is not None:
+        return text
     try:
-        if text is None:
-            with open(path, "rb") as file:
-                source = file.read()
-        else:
-            source = text
+        with open(path, "rb") as file:
+            return file.read()
     except OSError as error:
         # As python says it, with its exit status.
         print(
@@ -121,11 +121,6 @@ def _compiled(path: str, text: str | None = None):
             file=sys.stderr,
         )
         raise SystemExit(2) from None
-    try:
-        return compile(source, os.path.abspath(path), "exec")
-    except BaseException as error:
-        _show_without_our_frames(error.with_traceback(None))
-        raise
 
 
 def as_main(call) -> None:
@@ -160,7 +155,8 @@ def ended(call) -> tuple[int, BaseException | None]:
 
 def tell_of_late(options) -> None:
     """Says which options of a command stand after the program, and so became the program's."""
-    late = [a for a in options.args if a.partition("=")[0] in options.own_options()]
+    ours = options.own_options() - {"--help"}
+    late = [a for a in options.args if a.partition("=")[0] in ours]
     if late:
         tell(f"rushlight: {', '.join(late)} went to the program; our options stand before it")
 
@@ -197,12 +193,25 @@ def described(options) -> dict[str, str]:
     }
 
 
-def print_error(error: BaseException) -> None:
-    """The traceback of an error that ended the program, without the command line's frames."""
-    import traceback
+def show_error(error: BaseException, noted: bool = True) -> None:
+    """What the interpreter would print of an error that ended the program, in its own way.
 
+    ``noted``: with the explanation as a note; False where a report that explains it follows.
+    """
+    from rushlight.diagnosis import hook
+
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        sys.stdout.flush()
     part = program_part(error.__traceback__)
-    tell("".join(traceback.format_exception(type(error), error, part)).rstrip("\n"))
+    error = error.with_traceback(part)
+    with contextlib.nullcontext() if noted else hook.silent():
+        try:
+            sys.excepthook(type(error), error, part)
+        except BaseException as second:  # the program's own hook
+            tell("Error in sys.excepthook:")
+            sys.__excepthook__(type(second), second, program_part(second.__traceback__))
+            tell("\nOriginal exception was:")
+            sys.__excepthook__(type(error), error, part)
 
 
 def _show_without_our_frames(error: BaseException) -> None:

@@ -39,16 +39,11 @@ def _xray(options) -> int:
     run.absolute(options, "html")
     about = run.described(options)
     script = None if options.module else os.path.abspath(options.target)
+    program = run.prepared(options.target, options.args, options.module)
     xray = Xray(about, script, options.events)
-
-    def program() -> None:
-        run.prepared(options.target, options.args, options.module)()
-
-    if script is not None and not os.path.exists(script):
-        program()  # as python says it
     status = xray.run(lambda: run.ended(program))
     if xray.error is not None:
-        run.print_error(xray.error)
+        run.show_error(xray.error)
     pages.write(options.html, "xray", f"xray {about['title']}", xray.data())
     page = os.path.relpath(options.html, options.folder)
     if xray.full:

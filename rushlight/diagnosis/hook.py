@@ -1,12 +1,26 @@
 """The hooks that an import puts where exceptions reach the top: cheap until something fails."""
 
+import contextlib
 import os
 import sys
+
+_silent = False
 
 
 def is_wanted() -> bool:
     """Whether errors are to be explained: RUSHLIGHT_EXPLAIN=0 silences all."""
-    return os.environ.get("RUSHLIGHT_EXPLAIN", "1") != "0"
+    return not _silent and os.environ.get("RUSHLIGHT_EXPLAIN", "1") != "0"
+
+
+@contextlib.contextmanager
+def silent():
+    """A block in which nothing is explained."""
+    global _silent
+    before, _silent = _silent, True
+    try:
+        yield
+    finally:
+        _silent = before
 
 
 def add_note(error: BaseException) -> None:

@@ -86,7 +86,7 @@ def _in_fork(work):
 
 def _report(files: dict) -> dict:
     from rushlight.cli.doctor import report_text
-    from rushlight.cli.run import prepared
+    from rushlight.cli.run import ended, prepared
     from rushlight.diagnosis.doctor import Doctor
 
     with tempfile.TemporaryDirectory(prefix="doctored-") as folder:
@@ -97,7 +97,8 @@ def _report(files: dict) -> dict:
         sys.path[0] = folder
         script = os.path.join(folder, "script.py")
         doctor = Doctor([script], trials=False)
-        status = doctor.run(prepared(script, [], False))
+        program = prepared(script, [], False)
+        status = doctor.run(lambda: ended(program))
         findings = doctor.findings()
         report = {
             "status": status,

@@ -32,17 +32,13 @@ class Doctor:
         self.checks = [cls() for cls in registry.CHECKS]
 
     def run(self, program) -> int:
-        """Runs ``program()`` under watch; returns the exit status that Python would have."""
+        """Runs ``program()``, which gives (exit status, error), under watch; returns the status."""
         for check in self.checks:
             check.start(self)
         self.watch.start()
-        status, began = 0, time.perf_counter()
+        began = time.perf_counter()
         try:
-            program()
-        except SystemExit as error:
-            status = _status_of(error)
-        except BaseException as error:
-            self.error, status = error, 1
+            status, self.error = program()
         finally:
             self.seconds = time.perf_counter() - began
             self.watch.stop()
@@ -65,7 +61,8 @@ class Doctor:
             except Exception as error:
                 if os.environ.get("RUSHLIGHT_DOCTOR_DEBUG"):
                     raise
-                print(f"doctor: {type(check).__name__} failed: {error!r}", file=sys.stderr)
+                if sys.stderr is not None:
+                    print(f"doctor: {type(check).__name__} failed: {error!r}", file=sys.stderr)
         kept = [f for f in _without_effects(_one_per_cause(found)) if not self._is_silenced(f)]
         kept.sort(key=lambda f: SEVERITIES.index(f.severity))
         for finding in kept:
@@ -145,10 +142,3 @@ def _without_effects(found: list[Finding]) -> list[Finding]:
     ids = {f.id for f in found}
     effects = set().union(*(more for id, more in _EFFECTS.items() if id in ids))
     return [f for f in found if f.id not in effects]
-
-
-def _status_of(error: SystemExit) -> int:
-    if error.code is None or isinstance(error.code, int):
-        return error.code or 0
-    print(error.code, file=sys.stderr)
-    return 1

@@ -174,18 +174,16 @@ class Calls(TorchFunctionMode):
         found = self._made.get(id(tensor))
         return found[1] if found is not None and found[0]() is tensor else None
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        result = func(*args, **kwargs)
+    def _hear(self, func, args, kwargs, result) -> None:
         name = getattr(func, "__name__", "")
         if name == "__get__":  # of properties only .data matters
             name = getattr(getattr(func, "__self__", None), "__name__", "")
             if name != "data":
                 self.spent += QUICK
-                return result
+                return
         if self.inside or name == "__set__":
             self.spent += QUICK
-            return result
+            return
         began = time.perf_counter()
         self.inside = True
         try:
@@ -195,7 +193,6 @@ class Calls(TorchFunctionMode):
         finally:
             self.inside = False
             self.spent += time.perf_counter() - began + QUICK
-        return result
 
     def _see(self, name, args, kwargs, result) -> None:
         frame = frame_here(3)

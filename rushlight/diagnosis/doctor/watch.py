@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import os
 import sys
 import time
 import traceback
+import weakref
 from collections import defaultdict
 
 from rushlight import _C
@@ -197,87 +198,86 @@ class Watch:
         self._undo.append(lambda: setattr(owner, name, original) if own else delattr(owner, name))
 
 
+def heard(original, before=None, after=None, failed=None):
+    """``original``, with ``before(*args, **kwargs)``, ``after(result, *args, **kwargs)`` and
+    ``failed(error, *args, **kwargs)`` called around it. No frame of ours is on the stack meanwhile.
+    """
+    if isinstance(original, (staticmethod, classmethod)):
+        return type(original)(_C._heard(original.__func__, before, after, failed))
+    return _C._heard(original, before, after, failed)
+
+
 def _backward(watch, original):
-    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-        arguments = {
+    def arguments(gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        return {
             "gradient": gradient,
             "retain_graph": retain_graph,
             "create_graph": create_graph,
             "inputs": inputs,
         }
-        watch.tell("backward", self, arguments)
-        try:
-            original(self, gradient, retain_graph, create_graph, inputs)
-        except BaseException as error:
-            watch.tell("backward_end", self, arguments, error)
-            raise
-        watch.tell("backward_end", self, arguments, None)
 
-    return backward
+    def before(tensor, *args, **kwargs):
+        watch.tell("backward", tensor, arguments(*args, **kwargs))
+
+    def after(result, tensor, *args, **kwargs):
+        watch.tell("backward_end", tensor, arguments(*args, **kwargs), None)
+
+    def failed(error, tensor, *args, **kwargs):
+        watch.tell("backward_end", tensor, arguments(*args, **kwargs), error)
+
+    return heard(original, before, after, failed)
 
 
-def _before(event: str):
+def _before(event: str, details=lambda args, kwargs: args[:1]):
+    """A wrapper that tells ``event`` with what ``details`` makes of the arguments."""
+
     def wrapper(watch, original):
-        def method(self, *args, **kwargs):
-            watch.tell(event, self)
-            return original(self, *args, **kwargs)
+        def before(*args, **kwargs):
+            watch.tell(event, *details(args, kwargs))
 
-        return method
+        return heard(original, before)
 
     return wrapper
 
 
-def _around(event: str, details, first: bool = True):
-    """A wrapper that tells ``event`` with what ``details`` makes of the arguments (and result)."""
+def _after(event: str, details=lambda args, kwargs, result: args[:1]):
+    """A wrapper that tells ``event`` with what ``details`` makes of arguments and result."""
 
     def wrapper(watch, original):
-        bare = original.__func__ if isinstance(original, (staticmethod, classmethod)) else original
-
-        @functools.wraps(bare)
-        def called(*args, **kwargs):
-            if first:
-                watch.tell(event, *details(args, kwargs, None))
-                return bare(*args, **kwargs)
-            result = bare(*args, **kwargs)
+        def after(result, *args, **kwargs):
             watch.tell(event, *details(args, kwargs, result))
-            return result
 
-        return type(original)(called) if bare is not original else called
+        return heard(original, None, after)
 
     return wrapper
 
 
 def _apply(watch, original):
-    bare = vars(_C._FunctionBase)["apply"]
-
-    def apply(cls, *args, **kwargs):
-        result = bare.__get__(None, cls)(*args, **kwargs)
+    def after(result, cls, *args, **kwargs):
         watch.tell("apply", cls, args, result)
-        return result
 
-    return classmethod(apply)
+    return classmethod(heard(vars(_C._FunctionBase)["apply"], None, after))
 
 
 def _clip(watch, original):
-    @functools.wraps(original)
-    def clip(parameters, *args, **kwargs):
+    def before(*args, **kwargs):
+        parameters, *others = args
         kept = [parameters] if hasattr(parameters, "grad") else list(parameters)
         watch.tell("clip", kept)
-        return original(kept, *args, **kwargs)
+        return (kept, *others)  # what was given may be an iterator, which is used up now
 
-    return clip
+    return heard(original, before)
 
 
 def _places():
     import rushlight as torch
     from rushlight import amp, autograd, nn, random
     from rushlight.optim import Optimizer, lr_scheduler
-    from rushlight.utils.data import DataLoader
+    from rushlight.utils.data.dataloader import DataLoader, _BaseDataLoaderIter
 
     LRScheduler = lr_scheduler.LRScheduler
-    first = lambda args, kwargs, result: (args[0],)  # noqa: E731
-    two = lambda args, kwargs, result: args[:2]  # noqa: E731
-    plateau = lr_scheduler.ReduceLROnPlateau
+    two = lambda args, kwargs: args[:2]  # noqa: E731
+    plateau, batches = lr_scheduler.ReduceLROnPlateau, _Batches()
     schedulers = [
         k
         for k in dict.fromkeys(v for v in vars(lr_scheduler).values() if isinstance(v, type))
@@ -293,87 +293,76 @@ def _places():
     return {
         "backward": [(torch.Tensor, "backward", _backward)],
         "zero_grad": [(Optimizer, "zero_grad", _before("zero_grad"))],
-        "optimizer": [(Optimizer, "__init__", _after_init)],
+        "optimizer": [(Optimizer, "__init__", _after("optimizer"))],
         "scheduler_step": [(k, "step", _before("scheduler_step")) for k in schedulers],
-        "scheduler": [(k, "__init__", _around("scheduler", first, False)) for k in makers],
-        "mode": [(nn.Module, "train", _mode)],
-        "load_state_dict": [(nn.Module, "load_state_dict", _loading)],
-        "state_dict": [(nn.Module, "state_dict", _state)],
-        "loader": [(DataLoader, "__iter__", _iteration)],
-        "loader_made": [(DataLoader, "__init__", _around("loader_made", first, False))],
+        "scheduler": [(k, "__init__", _after("scheduler")) for k in makers],
+        "mode": [(nn.Module, "train", _before("mode", _mode))],
+        "load_state_dict": [(nn.Module, "load_state_dict", _before("load_state_dict", _loading))],
+        "state_dict": [(nn.Module, "state_dict", _after("state_dict", lambda a, k, r: (a[0], r)))],
+        "loader": [
+            (DataLoader, "__iter__", batches.begun),
+            (_BaseDataLoaderIter, "__next__", batches.handed_on),
+        ],
+        "loader_made": [(DataLoader, "__init__", _after("loader_made"))],
         "apply": [(autograd.Function, "apply", _apply)],
         "module_zero_grad": [(nn.Module, "zero_grad", _before("module_zero_grad"))],
         "clip": clips,
-        "scaled": [(scaler, "scale", _around("scaled", first))],
-        "unscale": [(scaler, "unscale_", _around("unscale", two))],
-        "scaler_step": [(scaler, "step", _around("scaler_step", two))],
-        "scaler_update": [(scaler, "update", _around("scaler_update", first, False))],
-        "container": [
-            (k, "__init__", _around("container", first, False))
-            for k in (nn.ModuleList, nn.Sequential)
-        ],
+        "scaled": [(scaler, "scale", _before("scaled"))],
+        "unscale": [(scaler, "unscale_", _before("unscale", two))],
+        "scaler_step": [(scaler, "step", _before("scaler_step", two))],
+        "scaler_update": [(scaler, "update", _after("scaler_update"))],
+        "container": [(k, "__init__", _after("container")) for k in (nn.ModuleList, nn.Sequential)],
         "hook": [
             (nn.Module, name, _before("hook"))
             for name in ("register_forward_hook", "register_forward_pre_hook")
         ],
-        "saved": [(torch, "save", _around("saved", first))],
-        "seeded": [(room, "manual_seed", _around("seeded", first)) for room in (torch, random)],
+        "saved": [(torch, "save", _before("saved"))],
+        "seeded": [(room, "manual_seed", _before("seeded")) for room in (torch, random)],
     }
 
 
-def _after_init(watch, original):
-    def __init__(self, *args, **kwargs):
-        original(self, *args, **kwargs)
-        watch.tell("optimizer", self)
-
-    return __init__
+def _mode(args, kwargs):
+    """The arguments of ``Module.train``."""
+    return args[0], args[1] if len(args) > 1 else kwargs.get("mode", True)
 
 
-def _mode(watch, original):
-    def train(self, mode=True):
-        watch.tell("mode", self, mode)
-        return original(self, mode)
-
-    return train
+def _loading(args, kwargs):
+    """Those of ``Module.load_state_dict``."""
+    module, state, strict, *_ = (*args, *(kwargs[k] for k in ("state_dict",) if k in kwargs), True)
+    return module, state, kwargs.get("strict", strict)
 
 
-def _loading(watch, original):
-    def load_state_dict(self, state_dict, strict=True, assign=False):
-        watch.tell("load_state_dict", self, state_dict, strict)
-        return original(self, state_dict, strict, assign)
+class _Batches:
+    """Tells of batches and of the time between them, by the iterator that a loader gave."""
 
-    return load_state_dict
+    def __init__(self):
+        self.of = weakref.WeakKeyDictionary()  # [loader, asked, given] of an iterator
 
+    def begun(self, watch, original):
+        def after(batches, loader):
+            with contextlib.suppress(TypeError):  # an iterator of the user's own, without weak refs
+                self.of[batches] = [loader, 0.0, 0.0]
 
-def _state(watch, original):
-    def state_dict(self, *args, **kwargs):
-        state = original(self, *args, **kwargs)
-        watch.tell("state_dict", self, state)
-        return state
+        def before(loader):
+            watch.tell("loader", loader)
 
-    return state_dict
+        return heard(original, before, after)
 
+    def handed_on(self, watch, original):
+        def before(batches):
+            known = self.of.get(batches)
+            if known is not None:
+                watch.tell("asked", known[0])
+                known[1] = time.perf_counter()
 
-def _iteration(watch, original):
-    def __iter__(self):
-        watch.tell("loader", self)
-        return _batches(watch, self, original(self))
+        def after(batch, batches):
+            known = self.of.get(batches)
+            if known is None:
+                return
+            loader, asked, given = known
+            now = time.perf_counter()
+            watch.tell("waited", loader, now - asked, asked - given if given else 0.0)
+            watch.tell("batch", loader, batch)
+            known[2] = time.perf_counter()
 
-    return __iter__
-
-
-def _batches(watch, loader, batches):
-    computed = 0.0
-    while True:
-        watch.tell("asked", loader)
-        asked = time.perf_counter()
-        try:
-            batch = next(batches)
-        except StopIteration:
-            return
-        given = time.perf_counter()
-        watch.tell("waited", loader, given - asked, computed)
-        watch.tell("batch", loader, batch)
-        begun = time.perf_counter()
-        yield batch
-        computed = time.perf_counter() - begun
+        return heard(original, before, after)

@@ -1,0 +1,158 @@
+// What stands in the way of a call while a program is watched. A wrapper in Python would be seen: in
+// tracebacks, in the line of a warning, in stacks that the program prints.
+#include "bind/heard.h"
+
+#include <structmember.h>
+
+#include <vector>
+
+namespace rl::bind {
+namespace {
+
+struct Heard {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  PyObject *original, *before, *after, *failed;  // the last three may be null
+};
+
+Heard& heard(PyObject* o) { return *reinterpret_cast<Heard*>(o); }
+
+// A listener's failure is not the program's; Ctrl-C is.
+bool forgiven() {
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
+  PyErr_Clear();
+  return true;
+}
+
+// listener(first, *args, **keywords)
+bool tell(PyObject* listener, PyObject* first, PyObject* const* args, Py_ssize_t count,
+          PyObject* names) {
+  std::vector<PyObject*> all{first};
+  all.insert(all.end(), args, args + count + (names ? PyTuple_GET_SIZE(names) : 0));
+  const Owned r(PyObject_Vectorcall(listener, all.data(), size_t(count) + 1, names));
+  return r || forgiven();
+}
+
+// The program's exception is set before and after.
+void tell_of_failure(PyObject* listener, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (!tell(listener, value ? value : Py_None, args, count, names)) PyErr_Clear();
+  PyErr_Restore(type, value, trace);
+}
+
+PyObject* call_heard(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
+  const Owned alive = Owned::share(self);  // it may be taken out of the way while it runs
+  const Heard& h = heard(self);
+  Py_ssize_t count = PyVectorcall_NARGS(flags);
+  Owned instead;
+  std::vector<PyObject*> replaced;
+  if (h.before) {
+    instead = Owned(PyObject_Vectorcall(h.before, args, size_t(count), names));
+    if (!instead && !forgiven()) return nullptr;
+    if (instead && PyTuple_CheckExact(instead.get())) {
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(instead.get()); ++i)
+        replaced.push_back(PyTuple_GET_ITEM(instead.get(), i));
+      if (names) replaced.insert(replaced.end(), args + count, args + count + PyTuple_GET_SIZE(names));
+      args = replaced.data();
+      count = PyTuple_GET_SIZE(instead.get());
+    }
+  }
+  Owned result(PyObject_Vectorcall(h.original, args, size_t(count), names));
+  if (!result) {
+    if (h.failed) tell_of_failure(h.failed, args, count, names);
+    return nullptr;
+  }
+  if (h.after && !tell(h.after, result.get(), args, count, names)) return nullptr;
+  return result.leave();
+}
+
+PyObject* bind_heard(PyObject* self, PyObject* object, PyObject*) {
+  if (!object || object == Py_None) {
+    Py_INCREF(self);
+    return self;
+  }
+  return PyMethod_New(self, object);
+}
+
+void drop_heard(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  const Heard& h = heard(self);
+  for (PyObject* o : {h.original, h.before, h.after, h.failed}) Py_XDECREF(o);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+// ---- It looks as what it stands before
+
+PyObject* attribute(PyObject* self, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  PyErr_Clear();
+  return PyObject_GetAttr(heard(self).original, name);
+}
+int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
+  return PyObject_SetAttr(heard(self).original, name, value);
+}
+PyObject* named(PyObject* self, void* name) {
+  return PyObject_GetAttrString(heard(self).original, static_cast<const char*>(name));
+}
+PyObject* repr_heard(PyObject* self) { return PyObject_Repr(heard(self).original); }
+
+char kModule[] = "__module__", kDoc[] = "__doc__";
+PyGetSetDef properties[] = {{kModule, named, nullptr, nullptr, kModule},
+                            {kDoc, named, nullptr, nullptr, kDoc},
+                            {}};
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Heard, vectorcall), READONLY, nullptr},
+    {"__wrapped__", T_OBJECT, offsetof(Heard, original), READONLY, nullptr},
+    {}};
+
+PyTypeObject* heard_type() {
+  static PyTypeObject* type = nullptr;
+  if (type) return type;
+  PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                         {Py_tp_dealloc, reinterpret_cast<void*>(drop_heard)},
+                         {Py_tp_repr, reinterpret_cast<void*>(repr_heard)},
+                         {Py_tp_getattro, reinterpret_cast<void*>(attribute)},
+                         {Py_tp_setattro, reinterpret_cast<void*>(set_attribute)},
+                         {Py_tp_getset, properties},
+                         {Py_tp_members, members},
+                         {Py_tp_descr_get, reinterpret_cast<void*>(bind_heard)},
+                         {0, nullptr}};
+  PyType_Spec spec = {"rushlight._C.Heard", sizeof(Heard), 0,
+                      unsigned(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
+                               Py_TPFLAGS_METHOD_DESCRIPTOR),
+                      slots};
+  return type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+}
+
+// _heard(original, before, after, failed), each of the last three a callable or None:
+// before(*args, **kwargs) may return a tuple, which takes the place of args;
+// after(result, *args, **kwargs); failed(exception, *args, **kwargs).
+PyObject* make_heard(PyObject*, PyObject* args) {
+  PyObject* parts[4];
+  if (!PyArg_ParseTuple(args, "OOOO", parts, parts + 1, parts + 2, parts + 3)) return nullptr;
+  PyTypeObject* type = heard_type();
+  auto* h = type ? PyObject_New(Heard, type) : nullptr;
+  if (!h) return nullptr;
+  for (PyObject*& part : parts) {
+    if (part == Py_None) part = nullptr;
+    Py_XINCREF(part);
+  }
+  h->vectorcall = call_heard;
+  h->original = parts[0];
+  h->before = parts[1];
+  h->after = parts[2];
+  h->failed = parts[3];
+  return reinterpret_cast<PyObject*>(h);
+}
+
+PyMethodDef functions[] = {{"_heard", make_heard, METH_VARARGS, nullptr}, {}};
+
+}  // namespace
+
+int add_heard(PyObject* module) { return PyModule_AddFunctions(module, functions); }
+
+}  // namespace rl::bind
