@@ -67,7 +67,8 @@ PyObject* bind_asked(PyObject* self, PyObject* object, PyObject*) {
 PyObject* any_attribute(PyObject* self, PyObject* name) {
   PyObject* inner = reinterpret_cast<AskedMethod*>(self)->inner;
   PyObject* found = PyObject_GenericGetAttr(self, name);
-  if (found || !PyFunction_Check(inner) || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  if (found || !PyFunction_Check(inner)) return found;
+  if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return nullptr;
   PyErr_Clear();
   if (PyUnicode_CompareWithASCIIString(name, "__wrapped__") == 0) return Py_NewRef(inner);
   return PyObject_GetAttr(inner, name);

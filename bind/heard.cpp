@@ -1,5 +1,6 @@
-// What stands in the way of a call while a program is watched. A wrapper in Python would be seen: in
-// tracebacks, in the line of a warning, in stacks that the program prints.
+// What stands in the way of a call while a program is watched.
+//
+// A wrapper in Python would be seen: in tracebacks, in the line of a warning, in printed stacks.
 #include "bind/heard.h"
 
 #include <structmember.h>
@@ -54,7 +55,8 @@ PyObject* call_heard(PyObject* self, PyObject* const* args, size_t flags, PyObje
     if (instead && PyTuple_CheckExact(instead.get())) {
       for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(instead.get()); ++i)
         replaced.push_back(PyTuple_GET_ITEM(instead.get(), i));
-      if (names) replaced.insert(replaced.end(), args + count, args + count + PyTuple_GET_SIZE(names));
+      PyObject* const* keywords = args + count;
+      if (names) replaced.insert(replaced.end(), keywords, keywords + PyTuple_GET_SIZE(names));
       args = replaced.data();
       count = PyTuple_GET_SIZE(instead.get());
     }
@@ -87,6 +89,9 @@ void drop_heard(PyObject* self) {
 // ---- It looks as what it stands before
 
 PyObject* attribute(PyObject* self, PyObject* name) {
+  for (const char* of_the_type : {"__module__", "__doc__"})
+    if (PyUnicode_CompareWithASCIIString(name, of_the_type) == 0)
+      return PyObject_GetAttr(heard(self).original, name);
   PyObject* found = PyObject_GenericGetAttr(self, name);
   if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
   PyErr_Clear();
@@ -95,15 +100,8 @@ PyObject* attribute(PyObject* self, PyObject* name) {
 int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
   return PyObject_SetAttr(heard(self).original, name, value);
 }
-PyObject* named(PyObject* self, void* name) {
-  return PyObject_GetAttrString(heard(self).original, static_cast<const char*>(name));
-}
 PyObject* repr_heard(PyObject* self) { return PyObject_Repr(heard(self).original); }
 
-char kModule[] = "__module__", kDoc[] = "__doc__";
-PyGetSetDef properties[] = {{kModule, named, nullptr, nullptr, kModule},
-                            {kDoc, named, nullptr, nullptr, kDoc},
-                            {}};
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Heard, vectorcall), READONLY, nullptr},
     {"__wrapped__", T_OBJECT, offsetof(Heard, original), READONLY, nullptr},
@@ -117,7 +115,6 @@ PyTypeObject* heard_type() {
                          {Py_tp_repr, reinterpret_cast<void*>(repr_heard)},
                          {Py_tp_getattro, reinterpret_cast<void*>(attribute)},
                          {Py_tp_setattro, reinterpret_cast<void*>(set_attribute)},
-                         {Py_tp_getset, properties},
                          {Py_tp_members, members},
                          {Py_tp_descr_get, reinterpret_cast<void*>(bind_heard)},
                          {0, nullptr}};

@@ -209,9 +209,10 @@ def show_error(error: BaseException, noted: bool = True) -> None:
             sys.excepthook(type(error), error, part)
         except BaseException as second:  # the program's own hook
             tell("Error in sys.excepthook:")
-            sys.__excepthook__(type(second), second, program_part(second.__traceback__))
+            part = program_part(second.__traceback__)
+            sys.__excepthook__(type(second), second.with_traceback(part), part)
             tell("\nOriginal exception was:")
-            sys.__excepthook__(type(error), error, part)
+            sys.__excepthook__(type(error), error, error.__traceback__)
 
 
 def _show_without_our_frames(error: BaseException) -> None:
