@@ -147,6 +147,12 @@ bool read_value(const Param& p, PyObject* o, Arg& a, LazyRoom& room) {
       if (p.number) {
         Scalar s;
         if (!read_scalar(o, s)) return false;
+        if (p.name == "self") {  // torch.add(1, x): the op needs a tensor there
+          Tensor t = wrapped_number(s);
+          a = Arg(t.body());
+          room.get().keep(std::move(t));
+          return true;
+        }
         a = Arg(s);
         return true;
       }

@@ -176,7 +176,10 @@ _LAZY_MODULES = frozenset(
     "autograd backends bench compiler cpu cuda distributed distributions export fft func "
     "functional futures fx hub jit library linalg masked memory mps mtia multiprocessing nn onnx "
     "optim overrides profiler quasirandom quantization random return_types serialization "
-    "signal sparse special storage testing torch_version types utils version xpu".split()
+    "signal sparse special storage testing torch_version types utils version xpu "
+    # refused, known by name (_absent)
+    "_decomp _export _functorch _guards _higher_order_ops _logging _subclasses contrib monitor "
+    "nativert nested numa package".split()
 )
 # Names that come from such a module.
 _HOME = {
@@ -198,6 +201,7 @@ _HOME = {
     "meshgrid": "_shapes",
     "pca_lowrank": "_low_rank",
     "save": "serialization",
+    "spmm": "sparse",
     "svd_lowrank": "_low_rank",
     "tensordot": "_products",
     "to_dlpack": "utils.dlpack",
@@ -212,17 +216,19 @@ _HOME = {
 _HOME |= dict.fromkeys("AcceleratorError Event OutOfMemoryError Stream".split(), "_streams")
 _HOME |= dict.fromkeys(
     "DispatchKey FatalError PyTorchFileReader PyTorchFileWriter ScriptFunction ScriptModule "
-    "Tag".split(),
+    "Tag DispatchKeySet ExcludeDispatchKeyGuard".split(),
     "_core_names",
-)
-_HOME |= dict.fromkeys(
-    "hsmm hspmm smm spmm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor "
-    "sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sspaddmm".split(),
-    "sparse",
 )
 _HOME |= dict.fromkeys(
     "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu sparse_bsc "
     "sparse_bsr sparse_csc sparse_csr uint16 uint32 uint64".split(),
+    "_mentioned",
+)
+_HOME |= dict.fromkeys(
+    "bit bits16 bits1x8 bits2x4 bits4x2 bits8 float4_e2m1fn_x2 int1 int2 int3 int4 int5 int6 int7 "
+    "jagged per_channel_affine per_channel_affine_float_qparams per_channel_symmetric "
+    "per_tensor_affine per_tensor_symmetric qint32 qint8 qscheme quint2x4 quint4x2 quint8 uint1 "
+    "uint2 uint3 uint4 uint5 uint6 uint7".split(),
     "_mentioned",
 )
 _HOME |= dict.fromkeys("pca_lowrank svd_lowrank".split(), "_lowrank")
@@ -249,6 +255,21 @@ _HOME |= dict.fromkeys(
     "set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled".split(),
     "amp.autocast_mode",
 )
+
+
+class _FindRefused:
+    """Makes modules of PyTorch's that are refused, after all that look for files."""
+
+    @staticmethod
+    def find_spec(fullname, path=None, target=None):
+        if not fullname.startswith(f"{__name__}."):
+            return None
+        from ._absent import Finder
+
+        return Finder.find_spec(fullname)
+
+
+_sys.meta_path.append(_FindRefused)
 
 
 def __getattr__(name: str):
@@ -286,7 +307,9 @@ def __getattr__(name: str):
         if kind is not None:
             globals()[name] = kind
             return kind
-    raise AttributeError(f"module 'torch' has no attribute '{name}'")
+    if name.startswith("__"):
+        raise AttributeError(f"module 'torch' has no attribute '{name}'")
+    return getattr(import_module(f"{__name__}._refused_names"), name)
 
 
 def _nn_getattr(name: str):

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from . import _absent
+
 __all__ = ["current_accelerator", "device_count", "is_available"]
+
+__path__: list = []  # its modules are known by name
+__getattr__ = _absent.names("accelerator")
 
 
 def is_available() -> bool:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from . import _absent
+
 __all__ = ["device_count", "is_available"]
+
+__path__: list = []  # its modules are known by name
+_refused = _absent.names("mps")
 
 
 def is_available() -> bool:
@@ -34,4 +39,4 @@ def __getattr__(name: str):
         return _refuse
     if name in _NOTHING_DONE:
         return lambda *args, **kwargs: None
-    raise AttributeError(f"module 'torch.mps' has no attribute '{name}'")
+    return _refused(name)

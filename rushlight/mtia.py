@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
+from . import _absent
 from ._streams import StreamContext  # noqa: F401
 
 __all__ = ["device_count", "is_available", "is_initialized"]
+
+__path__: list = []  # its modules are known by name
+_refused = _absent.names("mtia")
 
 
 def is_available() -> bool:
@@ -55,4 +59,4 @@ def __getattr__(name: str):
         return lambda *args, **kwargs: None
     if name in _ZERO:
         return lambda device=None: 0
-    raise AttributeError(f"module 'torch.mtia' has no attribute '{name}'")
+    return _refused(name)

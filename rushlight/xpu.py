@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
+from . import _absent
 from ._streams import StreamContext  # noqa: F401
 
 __all__ = ["device_count", "is_available"]
+
+__path__: list = []  # its modules are known by name
+_refused = _absent.names("xpu")
 
 
 def is_available() -> bool:
@@ -78,4 +82,4 @@ def __getattr__(name: str):
         return lambda *args, **kwargs: None
     if name in _ZERO:
         return lambda device=None: 0
-    raise AttributeError(f"module 'torch.xpu' has no attribute '{name}'")
+    return _refused(name)

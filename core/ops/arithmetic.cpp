@@ -42,7 +42,7 @@ const Op<Tensor(Tensor, Tensor, Scalar)> add = define<Tensor(Tensor, Tensor, Sca
   )")
   .forms(Function | Method | Inplace | Out)
   .dunder("add", Reflected | Augmented)
-  .number("other")
+  .number("self").number("other")
   .linear()
   .pointwise(kernels::add)
   .infer([](Infer& r, const Tensor&, const Tensor&, const Scalar& alpha) {
@@ -64,7 +64,7 @@ const Op<Tensor(Tensor, Tensor, Scalar)> sub = define<Tensor(Tensor, Tensor, Sca
   .alias("subtract")
   .forms(Function | Method | Inplace | Out)
   .dunder("sub", Augmented)
-  .number("other")
+  .number("self").number("other")
   .linear()
   .pointwise(kernels::sub)
   .infer(check_difference)
@@ -118,7 +118,7 @@ const Op<Tensor(Tensor, Tensor)> mul = define<Tensor(Tensor, Tensor)>(
   .alias("multiply")
   .forms(Function | Method | Inplace | Out)
   .dunder("mul", Reflected | Augmented)
-  .number("other")
+  .number("self").number("other")
   .pointwise(kernels::mul)
   .grad("self", "grad, other", [](const Tensor& grad, const Tensor& other) {
     return grad * rl::conj(other);
@@ -138,7 +138,7 @@ const Op<Tensor(Tensor, Tensor)> div = define<Tensor(Tensor, Tensor)>(
   .alias("divide").alias("true_divide")
   .forms(Function | Method | Inplace | Out)
   .dunder("truediv", Augmented)
-  .number("other")
+  .number("self").number("other")
   .pointwise(kernels::div_, Promote::Float)
   .grad("self", "grad, other", [](const Tensor& grad, const Tensor& other) {
     return grad / rl::conj(other);
@@ -172,7 +172,7 @@ const Op<Tensor(Tensor, Tensor, std::optional<std::string_view>)> div_mode =
   .alias("divide")
   .node("DivBackward2")
   .forms(kAllForms)
-  .number("other")
+  .number("self").number("other")
   .choose([](const Tensor&, const Tensor&, const std::optional<std::string_view>& mode) {
     return division(mode);
   })
@@ -195,7 +195,7 @@ const auto floor_divide = define<Tensor(Tensor, Tensor)>(
     tensor([ 3., -4.])
   )")
   .forms(kAllForms)
-  .number("other")
+  .number("self").number("other")
   .pointwise(kernels::div_floor)
   .dunder("floordiv", Augmented)
   .node("torch::autograd::NotImplemented")

@@ -93,9 +93,7 @@ const Op<Tensors(Tensor, Ints, int64_t)> split_with_sizes = define<Tensors(Tenso
       left = s <= left ? left - s : -1;  // never below: a sum could wrap around
     }
     check(left == 0, "split_with_sizes expects split_sizes to sum exactly to ", n,
-          " (input tensor's "
-          "size at dimension ",
-          d, "), but got split_sizes=", lengths);
+          " (input tensor's size at dimension ", dim, "), but got split_sizes=", lengths);
     Tensors parts;
     int64_t at = self.offset();
     for (int64_t s : lengths) {

@@ -60,10 +60,7 @@ config = _absent.settings(
     specialize_int=False, suppress_errors=False, verbose=False,
 )  # fmt: skip
 
-__getattr__ = _absent.names(
-    "_dynamo", _REASON, "explain export lookup_backend register_backend on_compile_end "
-    "on_compile_start",
-)  # fmt: skip
+__getattr__ = _absent.names("_dynamo", _REASON)
 
 
 class TransformGetItemToIndex:
@@ -77,15 +74,8 @@ class TransformGetItemToIndex:
 
 
 _absent.submodule(
-    "_dynamo._trace_wrapped_higher_order_op", _REASON,
-    TransformGetItemToIndex=TransformGetItemToIndex,
-)  # fmt: skip
-_absent.submodule("_dynamo.exc", _REASON, "BackendCompilerFailed InternalTorchDynamoError "
-                  "TorchDynamoException Unsupported UserError")  # fmt: skip
-_absent.submodule("_dynamo.external_utils", _REASON, is_compiling=is_compiling)
-_absent.submodule("_dynamo.decorators", _REASON, mark_static_address=_nothing)
-_absent.submodule(
-    "_dynamo.utils", _REASON, "CompileProfiler compile_times",
-    counters={}, is_compile_supported=lambda device_type: False,
-)  # fmt: skip
-_absent.submodule("_dynamo.testing", _REASON, "CompileCounter CompileCounterWithBackend")
+    "_dynamo._trace_wrapped_higher_order_op", TransformGetItemToIndex=TransformGetItemToIndex
+)
+_absent.submodule("_dynamo.external_utils", is_compiling=is_compiling)
+_absent.submodule("_dynamo.decorators", mark_static_address=_nothing)
+_absent.submodule("_dynamo.utils", counters={}, is_compile_supported=lambda device_type: False)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
+from .. import _absent
 from .._streams import AcceleratorError, OutOfMemoryError, StreamContext  # noqa: F401
 
 __all__ = ["current_device", "device_count", "empty_cache", "is_available", "synchronize"]
 
+_refused = _absent.names("cuda")
 has_half = True
 has_magma = False
 default_generators: tuple = ()
@@ -216,7 +218,7 @@ def __getattr__(name: str):
         return lambda device=None: 0
     if name in _TENSOR_TYPES:
         return _TensorType(name, (), {"__module__": "torch.cuda", "is_cuda": True})
-    raise AttributeError(f"module 'torch.cuda' has no attribute '{name}'")
+    return _refused(name)
 
 
 def _add_submodules() -> None:

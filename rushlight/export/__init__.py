@@ -9,17 +9,9 @@ _REASON = (
     "torch.save(model.state_dict(), file) and export in PyTorch."
 )
 
-__getattr__ = _absent.names(
-    "export", _REASON,
-    "AdditionalInputs CustomDecompTable Dim ExportBackwardSignature ExportGraphSignature "
-    "ExportedProgram FlatArgsAdapter ModuleCallEntry ModuleCallSignature ShapesCollection "
-    "UnflattenedModule default_decompositions dims draft_export export load register_dataclass "
-    "save unflatten",
-)  # fmt: skip
 
-for _name, _known in {
-    "dynamic_shapes": "Dim ShapesCollection dims",
-    "exported_program": "ExportedProgram",
-    "graph_signature": "ExportGraphSignature InputKind OutputKind",
-}.items():
-    _absent.submodule(f"export.{_name}", _REASON, _known)
+def register_dataclass(cls, *, serialized_type_name=None) -> None:
+    """Does nothing: what it tells an exporter, nobody asks."""
+
+
+__getattr__ = _absent.names("export", _REASON)

@@ -24,33 +24,8 @@ def has_side_effect(fn):
     return fn
 
 
-__getattr__ = _absent.names(
-    "fx", _REASON,
-    "CodeGen Graph GraphModule Interpreter Node PH Proxy ProxyableClassMeta Tracer Transformer "
-    "map_arg replace_pattern symbolic_trace",
+__getattr__ = _absent.names("fx", _REASON)
+_absent.submodule(
+    "fx._symbolic_trace", is_fx_tracing=lambda: False, is_fx_symbolic_tracing=lambda: False,
+    wrap=wrap,
 )  # fmt: skip
-
-for _name, _known in {
-    "_symbolic_trace": "Tracer symbolic_trace wrap is_fx_tracing is_fx_symbolic_tracing",
-    "graph": "CodeGen Graph PythonCode",
-    "graph_module": "GraphModule",
-    "immutable_collections": "immutable_dict immutable_list",
-    "interpreter": "Interpreter Transformer",
-    "node": "Argument Node Target has_side_effect map_aggregate map_arg",
-    "operator_schemas": "ArgsKwargsPair normalize_function normalize_module",
-    "passes": "",
-    "passes.infra": "",
-    "passes.shape_prop": "ShapeProp TensorMetadata",
-    "proxy": "Attribute GraphAppendingTracer ParameterProxy Proxy TraceError Tracer TracerBase",
-    "subgraph_rewriter": "Match replace_pattern",
-    "experimental": "",
-    "experimental.proxy_tensor": "make_fx ProxyTorchDispatchMode get_proxy_mode",
-    "experimental.symbolic_shapes": "ShapeEnv StrictMinMaxConstraint free_symbols guard_bool "
-    "guard_int guard_size_oblivious statically_known_true",
-}.items():
-    _absent.submodule(f"fx.{_name}", _REASON, _known)
-
-import sys as _sys  # noqa: E402
-
-_sys.modules[f"{__name__}._symbolic_trace"].is_fx_tracing = lambda: False
-_sys.modules[f"{__name__}._symbolic_trace"].is_fx_symbolic_tracing = lambda: False

@@ -221,16 +221,9 @@ def _unwrap_optional(x):
     return x
 
 
-__getattr__ = _absent.names(
-    "jit", _REASON,
-    "CompilationUnit load save last_executed_optimized_graph jit_module_from_flatbuffer "
-    "save_jit_module_to_flatbuffer",
-)  # fmt: skip
-
+__getattr__ = _absent.names("jit", _REASON)
 _absent.submodule(
-    "jit._script", _REASON,
-    RecursiveScriptModule=RecursiveScriptModule, ScriptModule=ScriptModule, script=script,
+    "jit._script", RecursiveScriptModule=RecursiveScriptModule, ScriptModule=ScriptModule,
+    script=script,
 )  # fmt: skip
-_absent.submodule("jit._trace", _REASON, TracedModule=TracedModule, trace=trace)
-for _name in ("_state", "frontend", "mobile"):
-    _absent.submodule(f"jit.{_name}", _REASON)
+_absent.submodule("jit._trace", TracedModule=TracedModule, trace=trace)

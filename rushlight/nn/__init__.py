@@ -6,7 +6,9 @@ from . import functional, init, modules, parameter, utils
 from .modules import _HOME, Module
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-_SUBMODULES = frozenset("attention common_types grad parallel".split())
+_SUBMODULES = frozenset(
+    "attention common_types grad intrinsic parallel qat quantizable quantized".split()
+)
 
 __all__ = [  # noqa: PLE0604
     *_HOME,

@@ -18,14 +18,4 @@ def mm(input, mat2):
 spmm = mm
 
 
-__getattr__ = _absent.names(
-    "sparse", _REASON,
-    "SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT "
-    "SparseSemiStructuredTensorCUTLASS addmm as_sparse_gradcheck check_sparse_tensor_invariants "
-    "hsmm hspmm log_softmax sampled_addmm smm softmax sparse_bsc_tensor sparse_bsr_tensor "
-    "sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spdiags "
-    "spsolve sspaddmm sum to_sparse_semi_structured",
-)  # fmt: skip
-
-_absent.submodule("sparse.semi_structured", _REASON, "SparseSemiStructuredTensor "
-                  "to_sparse_semi_structured")  # fmt: skip
+__getattr__ = _absent.names("sparse", _REASON)

@@ -1,5 +1,6 @@
 """Names of what is refused: they can be mentioned, and say what is missing when they are used."""
 
+import abc
 import copy
 import importlib
 import pickle
@@ -42,6 +43,50 @@ def test_what_pytorch_lacks_is_absent():
         assert not hasattr(module, "nothing_of_this_name")
     with pytest.raises(ImportError):
         importlib.import_module("rushlight.distributed.nothing_of_this_name")
+
+
+@pytest.mark.parametrize(
+    "name", ["distributed.checkpoint.api", "distributed.elastic.rendezvous.api", "nested",
+             "package", "fx.experimental.unification.core", "ao.quantization.observer",
+             "nn.quantized.modules", "quantization.observer", "onnx.verification", "nn.parallel.scatter_gather",
+             "accelerator.memory", "mps.event", "xpu.streams", "cuda.nccl", "jit.frontend",
+             "utils.benchmark.utils.timer", "backends.xnnpack", "_subclasses.fake_tensor"]
+)  # fmt: skip
+def test_a_refused_module_can_be_imported(name):
+    module = importlib.import_module(f"rushlight.{name}")
+    assert not hasattr(module, "nothing_of_this_name") and f"rushlight.{name}" == module.__name__
+
+
+def test_members_and_decorators_of_what_is_refused():
+    from rushlight.distributed.distributed_c10d import is_initialized
+    from rushlight.distributed.elastic.multiprocessing.errors import record
+    from rushlight.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
+    from rushlight.jit._script import script
+
+    assert record(len) is len and is_initialized() is False and script is torch.jit.script
+    assert str(ShardingStrategy.FULL_SHARD) == "ShardingStrategy.FULL_SHARD"
+    with pytest.raises(NotImplementedError, match="FullyShardedDataParallel is not supported"):
+        FullyShardedDataParallel.state_dict_type(None)
+    assert not hasattr(FullyShardedDataParallel, "__len__")
+
+    class Both(torch.fx.Tracer, abc.ABC):
+        pass
+
+    with pytest.raises(NotImplementedError, match=r"torch\.quantize_per_tensor is not supported: "):
+        torch.quantize_per_tensor(torch.ones(1), 0.1, 0, torch.qint8)
+    with pytest.raises(RuntimeError, match=r"in favor of `torch\.linalg\.eigh`"):
+        torch.symeig(torch.eye(2))
+
+
+def test_scans():
+    from rushlight._higher_order_ops.associative_scan import associative_scan
+    from rushlight._higher_order_ops.scan import scan
+
+    x = torch.arange(6.0).view(2, 3)
+    assert torch.equal(associative_scan(torch.add, x, 1), x.cumsum(1))
+    assert torch.equal(associative_scan(torch.add, x, 0, reverse=True)[0], x.sum(0))
+    carry, sums = scan(lambda c, a: (c + a, c), torch.zeros(2), x, dim=1)
+    assert carry.tolist() == [3, 12] and sums.tolist() == [[0, 0, 1], [0, 3, 7]]
 
 
 def test_queries_answer_as_without_devices():

@@ -142,11 +142,13 @@ class Module(HookRegistration, StateDict, _C.ModuleBase):
     call_super_init = False
     _compiled_call_impl = None
 
-    def forward(self, *input):
+    def _forward_unimplemented(self, *input):
         """Compute the module's output; every subclass defines it."""
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
+
+    forward = _forward_unimplemented
 
     # Registration
 
