@@ -65,4 +65,12 @@ def test_the_environment():
 
     text = collect_env.get_pretty_env_info()
     assert text.startswith(f"PyTorch version: {torch.__version__}")
-    assert f"Python version: {collect_env.get_env_info().python_version}" in text
+    info = collect_env.get_env_info()
+    assert f"Python version: {info.python_version}" in text and info.cuda_runtime_version is None
+    for line in ("ROCM used to build PyTorch: N/A", "cuDNN version: Could not collect", "CPU:",
+                 "[conda] Could not collect"):  # fmt: skip
+        assert line in text.split("\n")
+    assert collect_env.pretty_str(info) == text
+    assert collect_env.run("exit 3") == (3, "", "")
+    assert collect_env.run_and_parse_first_match(collect_env.run, ["echo", "a 1"], "a (.)") == "1"
+    assert collect_env.run_and_read_all(collect_env.run, ["no such program"]) is None
