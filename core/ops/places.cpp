@@ -125,7 +125,9 @@ std::optional<int64_t> read_checked(const Tensor& result, const Places& p, int64
       char* from[3] = {at[0] + i * s[0], at[1] + i * s[1], at[2] + i * s[2]};
       if (all_over) {
         const char* const next = at[1] + row;
-        for (int64_t b = row * i / n; b < row * (i + m) / n; b += 64) __builtin_prefetch(next + b, 0, 2);
+        for (int64_t b = row * i / n; b < row * (i + m) / n; b += 64) {
+          __builtin_prefetch(next + b, 0, 2);
+        }
       }
       if (large && s[0] == size) kernels::in_streamed_tiles(read, 2, from, s, m);
       else read(from, s, m);
