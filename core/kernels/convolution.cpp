@@ -400,8 +400,9 @@ void run_backward_weight(const Convolution& c, T* grad_weight, const T* grad_out
     std::fill(grad_weight, grad_weight + weight_count(c), T(0));
   } else if (depthwise(c)) {
     depthwise_backward_weight(c, grad_weight, grad_output, input);
-  } else if (!direct_weight_pays<T>(c) ||
-             !direct_backward_weight(c, grad_weight, grad_output, input)) {
+  } else if (takes_direct(c)) {
+    direct_backward_weight(c, grad_weight, grad_output, input);
+  } else {
     backward_weight(c, grad_weight, grad_output, input);
   }
 }
