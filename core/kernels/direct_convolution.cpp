@@ -139,7 +139,8 @@ void direct_forward(const Convolution& c, T* output, const T* input, const T* we
       const T* factors = packed + group * group_weight;
       const T* own_bias = bias ? bias + group * go : nullptr;
       if (by_channels) {
-        T* sums = buffer<T>(Scratch::Column, images * rows * c.out[2] * level.vectors * level.lanes);
+        const int64_t room = images * rows * c.out[2] * level.vectors * level.lanes;
+        T* sums = buffer<T>(Scratch::Column, room);
         level.channels_forward(to, c.out_channels * c.out_size(), c, planes, space, factors,
                                own_bias, relu, y, rows, sums);
       } else {

@@ -6,7 +6,25 @@ namespace {
 
 // Sums, the vectors that they share and a broadcast factor fill the registers.
 constexpr int kPixels = RL_LEVEL == 2 ? 7 : 6;
-constexpr int64_t kDepth = 512;  // rows of the weight that stay in the second cache
+
+template <class T, int N, int V> RL_INLINE void clear(Vec<T> (&sum)[N][V]) {
+#pragma GCC unroll 8
+  for (int i = 0; i < N; ++i) {
+#pragma GCC unroll 8
+    for (int j = 0; j < V; ++j) sum[i][j] = zero<T>();
+  }
+}
+template <class T, int N, int V>
+RL_INLINE void add_to(T* to, int64_t step, const Vec<T> (&sum)[N][V]) {
+#pragma GCC unroll 8
+  for (int i = 0; i < N; ++i) {
+#pragma GCC unroll 8
+    for (int j = 0; j < V; ++j) {
+      T* p = to + i * step + j * Lanes<T>::count;
+      store(p, load(p) + sum[i][j]);
+    }
+  }
+}
 
 // Adds to P rows of sums, one per pixel, what `channels` channels and all taps give.
 template <class T, int P, int V>
@@ -14,11 +32,7 @@ void add_pixels(T* sums, const T* x, const int64_t* at, int64_t taps, int64_t ch
                 int64_t step, const T* weight) {
   constexpr int w = Lanes<T>::count;
   Vec<T> sum[P][V];
-#pragma GCC unroll 8
-  for (int i = 0; i < P; ++i) {
-#pragma GCC unroll 8
-    for (int j = 0; j < V; ++j) sum[i][j] = load(sums + (i * V + j) * w);
-  }
+  clear<T, P, V>(sum);
   for (int64_t ch = 0; ch < channels; ++ch, x += step) {
     for (int64_t t = 0; t < taps; ++t, weight += V * w) {
       const T* p = x + at[t];
@@ -33,11 +47,7 @@ void add_pixels(T* sums, const T* x, const int64_t* at, int64_t taps, int64_t ch
       }
     }
   }
-#pragma GCC unroll 8
-  for (int i = 0; i < P; ++i) {
-#pragma GCC unroll 8
-    for (int j = 0; j < V; ++j) store(sums + (i * V + j) * w, sum[i][j]);
-  }
+  add_to<T, P, V>(sums, V * w, sum);
 }
 
 // Where gradients lie, and what they meet.
@@ -53,11 +63,8 @@ void add_streams(T* sums, int64_t sums_step, const Rows& r, const T* const* stre
                  const T* grads) {
   constexpr int w = Lanes<T>::count;
   Vec<T> sum[S][V];
-#pragma GCC unroll 8
-  for (int i = 0; i < S; ++i) {
-#pragma GCC unroll 8
-    for (int j = 0; j < V; ++j) sum[i][j] = load(sums + i * sums_step + j * w);
-  }
+  clear<T, S, V>(sum);
+  int64_t terms = 0;
   for (int64_t n = 0; n < r.images; ++n) {
     for (int64_t y = 0; y < r.rows; ++y) {
       const int64_t at = n * r.image_step + y * r.row_step;
@@ -75,13 +82,14 @@ void add_streams(T* sums, int64_t sums_step, const Rows& r, const T* const* stre
           for (int j = 0; j < V; ++j) sum[i][j] = fma(factor, g[j], sum[i][j]);
         }
       }
+      terms += r.width;
+      if (terms < kDepth) continue;
+      add_to<T, S, V>(sums, sums_step, sum);
+      clear<T, S, V>(sum);
+      terms = 0;
     }
   }
-#pragma GCC unroll 8
-  for (int i = 0; i < S; ++i) {
-#pragma GCC unroll 8
-    for (int j = 0; j < V; ++j) store(sums + i * sums_step + j * w, sum[i][j]);
-  }
+  add_to<T, S, V>(sums, sums_step, sum);
 }
 
 // The instance for so many pixels or streams, and vectors.

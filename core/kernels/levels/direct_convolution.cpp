@@ -88,11 +88,39 @@ template <class T> struct Request {
 };
 
 template <class T, int M, int V>
+RL_INLINE void add_sums(Vec<T> (&to)[M][V], const Vec<T> (&from)[M][V]) {
+#pragma GCC unroll 8
+  for (int i = 0; i < M; ++i) {
+#pragma GCC unroll 8
+    for (int j = 0; j < V; ++j) to[i][j] += from[i][j];
+  }
+}
+template <class T, int M, int V>
+RL_INLINE void copy_sums(Vec<T> (&to)[M][V], const Vec<T> (&from)[M][V]) {
+#pragma GCC unroll 8
+  for (int i = 0; i < M; ++i) {
+#pragma GCC unroll 8
+    for (int j = 0; j < V; ++j) to[i][j] = from[i][j];
+  }
+}
+
+template <class T, int M, int V>
 void tile(const Request<T>& r, T* output, const T* x, const T* weight, const T* bias, int64_t q,
           int64_t done) {
   constexpr int w = Lanes<T>::count;
   Vec<T> sum[M][V];
-  slide<T, M, V>(sum, x + q, r.at, r.taps, r.channels, r.planes.channel, weight, bias);
+  const int64_t step = r.planes.channel, part = most(1, kDepth / r.taps);  // Note [Sums]
+  slide<T, M, V>(sum, x + q, r.at, r.taps, least(part, r.channels), step, weight, bias);
+  if (part < r.channels) {
+    Vec<T> total[M][V];
+    copy_sums<T, M, V>(total, sum);
+    for (int64_t ch = part; ch < r.channels; ch += part) {
+      slide<T, M, V>(sum, x + ch * step + q, r.at, r.taps, least(part, r.channels - ch), step,
+                     weight + ch * r.taps * M, nullptr);
+      add_sums<T, M, V>(total, sum);
+    }
+    copy_sums<T, M, V>(sum, total);
+  }
 #pragma GCC unroll 8
   for (int j = 0; j < V; ++j) {
     const Kept k = kept(q + j * w, r.end, r.planes.pitch, r.width, w);

@@ -8,6 +8,11 @@ namespace rl::kernels::RL_LEVEL_NAMESPACE::tiles {
 constexpr int64_t kMostTaps = 256;
 constexpr int kVectorsBeyond = 5;  // that a tile may read from its first element on
 
+// Note [Sums]
+// A long sum in one register loses digits with every term: a few hundred terms at a time are
+// summed, and then the sums. A block of the weight of that depth also stays in the second cache.
+constexpr int64_t kDepth = 192;
+
 RL_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 RL_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 RL_INLINE int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }

@@ -13,7 +13,7 @@ constexpr int64_t kBlockM = 192;    // a block of A of this height stays in the 
 constexpr int64_t kBlockN = 3072;
 constexpr int64_t kFewRows = 40;    // of A: too few to pay for packing B
 
-enum class Start : uint8_t { Zero, FromC, ColumnBias, RowBias };
+enum class Start : uint8_t { Zero, FromC, ColumnBias, RowBias };  // FromC: added at the end
 
 // What all register tiles of one sweep share.
 template <class T> struct Sweep {
@@ -60,13 +60,7 @@ void tile(const Sweep<T>& s, const T* a, const T* b, T* c, int cols, int64_t i0,
 #pragma GCC unroll 4
     for (int j = 0; j < N; ++j) acc[i][j] = zero<T>();
   }
-  if (s.start == Start::FromC) {
-#pragma GCC unroll 16
-    for (int i = 0; i < R; ++i) {
-#pragma GCC unroll 4
-      for (int j = 0; j < N; ++j) acc[i][j] = get(c + i * s.c_row, j);
-    }
-  } else if (s.start == Start::ColumnBias) {
+  if (s.start == Start::ColumnBias) {
 #pragma GCC unroll 4
     for (int j = 0; j < N; ++j) {
       const Vec<T> v = get(s.bias + j0, j);
@@ -94,6 +88,13 @@ void tile(const Sweep<T>& s, const T* a, const T* b, T* c, int cols, int64_t i0,
     }
     a += PackedA ? R : a_col;
     b += b_row;
+  }
+  if (s.start == Start::FromC) {  // not sooner: a sum of sums loses fewer digits than a long one
+#pragma GCC unroll 16
+    for (int i = 0; i < R; ++i) {
+#pragma GCC unroll 4
+      for (int j = 0; j < N; ++j) acc[i][j] += get(c + i * s.c_row, j);
+    }
   }
   if (s.scaled && !s.by_element) {
     const Vec<T> alpha = splat(s.alpha), beta = splat(s.beta);
@@ -237,12 +238,26 @@ Tile<T> part(const Tile<T>& t, int64_t i, int64_t mb, int64_t j, int64_t nb, int
   return s;
 }
 
+// How much of the depth is done in one go: as equal parts as can be.
+template <class T> int64_t depth_of_block(const Tile<T>& t) {
+  const int64_t depth = kBlockK * 4 / int64_t(sizeof(T)) * (sizeof(T) == 8 ? 3 : 2) / 2;
+  const int64_t blocks = (t.k + depth - 1) / depth;
+  return (t.k + blocks - 1) / blocks;
+}
+
+// Small products read B where it lies.
+template <class T> void unpacked(const Tile<T>& t) {
+  const int64_t depth = depth_of_block(t);
+  for (int64_t p = 0; p < t.k; p += depth) {
+    const int64_t kb = t.k - p < depth ? t.k - p : depth;
+    strips(part(t, 0, t.m, 0, t.n, p, kb), t.b + p * t.b_row, t.b_row, kTileCols<T>);
+  }
+}
+
 // Large products: blocks of B and A are packed so that the tile reads them in order.
 template <class T> void blocked(const Tile<T>& t) {
   constexpr int nr = kTileCols<T>, mr = kTileRows;
-  const int64_t depth = kBlockK * 4 / int64_t(sizeof(T)) * (sizeof(T) == 8 ? 3 : 2) / 2;
-  const int64_t blocks = (t.k + depth - 1) / depth;
-  const int64_t most_k = (t.k + blocks - 1) / blocks;
+  const int64_t most_k = depth_of_block(t);
   const int64_t height = kBlockM / mr * mr;
   T* pb = buffer<T>(Scratch::PackB,
                     padded<T>(t.n < kBlockN ? t.n : kBlockN, nr) * most_k);
@@ -479,7 +494,7 @@ template <class T> void product_oriented(const Tile<T>& t) {
   if (t.m == 1 && t.b_col == 1 && t.n > nr) return row_by_matrix(t);
   if (by_dot_products(t)) return dot_products(t);
   if (t.b_col == 1 && (bytes_b <= 24 * 1024 || t.m <= kFewRows)) {
-    return strips(t, t.b, t.b_row, nr);
+    return unpacked(t);
   }
   blocked(t);
 }
