@@ -236,6 +236,87 @@ void backward_input_unstrided(const Convolution& c, T* grad_input, const T* grad
   forward<T>(back, grad_input, grad_output, turned, nullptr, false);
 }
 
+template <class T>
+void run_forward(const Convolution& c, T* output, const T* input, const T* weight, const T* bias,
+                 bool relu);
+
+// Note [Phases of a gradient]
+// With stride s, an input pixel i meets the taps t for which i + padding - t is a multiple of s. So
+// pixels of one phase (i + padding) % s all meet the same taps, every s-th, and their gradients
+// are an unstrided convolution of the output's gradients with those taps in reverse.
+struct Phase {
+  int64_t first, count;  // pixels first, first + s, ...
+  int64_t taps, padding;
+};
+Phase phase_of(const Convolution& c, int d, int64_t phase) {
+  const int64_t s = c.stride[d], p = c.padding[d];
+  Phase f;
+  f.taps = c.kernel[d] > phase ? (c.kernel[d] - phase + s - 1) / s : 0;
+  const int64_t begin = p > phase ? (p - phase + s - 1) / s : 0;
+  f.first = begin * s + phase - p;
+  f.count = f.first < c.in[d] ? (c.in[d] - f.first + s - 1) / s : 0;
+  f.padding = f.taps - 1 - begin;
+  return f;
+}
+
+// The taps of a phase, turned: (groups, group_in, group_out, taps in reverse).
+template <class T>
+T* turned_phase(const Convolution& c, const Phase& y, const Phase& x, int64_t phase_y,
+                int64_t phase_x, const T* weight) {
+  const int64_t gi = c.group_in(), go = c.group_out();
+  T* const turned = buffer<T>(Scratch::Planes, c.groups * gi * go * y.taps * x.taps);
+  T* to = turned;
+  for (int64_t g = 0; g < c.groups; ++g) {
+    for (int64_t i = 0; i < gi; ++i) {
+      for (int64_t o = 0; o < go; ++o) {
+        const T* from = weight + ((g * go + o) * gi + i) * c.taps();
+        for (int64_t ty = y.taps - 1; ty >= 0; --ty) {
+          for (int64_t tx = x.taps - 1; tx >= 0; --tx) {
+            *to++ = from[(phase_y + ty * c.stride[1]) * c.kernel[2] + phase_x + tx * c.stride[2]];
+          }
+        }
+      }
+    }
+  }
+  return turned;
+}
+
+constexpr int64_t kPhaseDepth = 200;  // terms of a phase that are worth a pass of their own
+bool by_phases(const Convolution& c) {
+  return takes_direct(c) && !unstrided(c) && c.dilation[1] == 1 && c.dilation[2] == 1 &&
+         c.kernel[1] >= c.stride[1] && c.kernel[2] >= c.stride[2] && c.group_in() >= 4 &&
+         c.group_out() * c.taps() >= kPhaseDepth * c.stride[1] * c.stride[2];
+}
+
+template <class T>
+void backward_input_by_phases(const Convolution& c, T* grad_input, const T* grad_output,
+                              const T* weight) {
+  const int64_t planes = c.batch * c.in_channels, width = c.in[2];
+  for (int64_t fy = 0; fy < c.stride[1]; ++fy) {
+    for (int64_t fx = 0; fx < c.stride[2]; ++fx) {
+      const Phase y = phase_of(c, 1, fy), x = phase_of(c, 2, fx);
+      if (y.count <= 0 || x.count <= 0) continue;
+      Convolution back = turned_back(c);
+      back.stride[1] = back.stride[2] = 1;
+      back.kernel[1] = y.taps, back.kernel[2] = x.taps;
+      back.padding[1] = y.padding, back.padding[2] = x.padding;
+      back.out[1] = y.count, back.out[2] = x.count;
+      const int64_t size = back.out_size();
+      T* const part = buffer<T>(Scratch::Result, planes * size);
+      const T* taps = turned_phase(c, y, x, fy, fx, weight);
+      run_forward<T>(back, part, grad_output, taps, nullptr, false);
+      parallel_for(0, planes, grain_of(double(size)), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin * y.count; i < end * y.count; ++i) {
+          const T* from = part + i * x.count;
+          T* to = grad_input + i / y.count * c.in_size() +
+                  (y.first + i % y.count * c.stride[1]) * width + x.first;
+          for (int64_t j = 0; j < x.count; ++j) to[j * c.stride[2]] = from[j];
+        }
+      });
+    }
+  }
+}
+
 // Otherwise: columns of gradients by a matrix product, added back to where they came from.
 template <class T>
 void backward_input_strided(const Convolution& c, T* grad_input, const T* grad_output,
@@ -388,6 +469,8 @@ void run_backward_input(const Convolution& c, T* grad_input, const T* grad_outpu
   } else if (unstrided(c) && (c.group_in() >= kFewChannels || depthwise(c) ||
                              direct_pays_backward<T>(c))) {
     backward_input_unstrided(c, grad_input, grad_output, weight);
+  } else if (by_phases(c)) {
+    backward_input_by_phases(c, grad_input, grad_output, weight);
   } else {
     backward_input_strided(c, grad_input, grad_output, weight);
   }

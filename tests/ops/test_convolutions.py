@@ -62,6 +62,10 @@ for threads in (1, 3):
     check(7, 16, 16, (8, 8), (3, 3), padding=(1, 1))
     check(1, 70, 9, (60, 60), (3, 3), padding=(1, 1))
     check(1, 2, 3, (20, 20), (17, 16))
+    for padding in ((0, 0), (1, 1), (2, 3), (4, 1)):  # gradients of the input by phases
+        check(2, 5, 60, (11, 14), (4, 4), (2, 2), padding)
+        check(1, 4, 70, (13, 12), (5, 4), (2, 3), padding)
+    check(2, 8, 120, (9, 16), (3, 3), (1, 2), (1, 1), groups=2)
     for bad in (float("inf"), float("nan")):
         check(3, 4, 6, (9, 7), (3, 3), padding=(1, 1), bad=bad)
 """
