@@ -28,7 +28,7 @@ template <bool Sizes> PyObject* size_or_stride(PyObject* o, PyObject* args, PyOb
                                      const_cast<char**>(names), &dim));
     const Tensor& t = self_of(o);
     if (dim == Py_None) return Sizes ? wrap_size(t.sizes()) : wrap_ints(t.strides());
-    check(PyIndex_Check(dim), ErrorKind::Type, Sizes ? "size" : "stride",
+    check(PyIndex_Check(dim) && !PyBool_Check(dim), ErrorKind::Type, Sizes ? "size" : "stride",
           "(): argument 'dim' (position 1) must be int, not ", Py_TYPE(dim)->tp_name);
     const int64_t d = PyLong_AsLongLong(Owned(need(PyNumber_Index(dim))).get());
     need(!(d == -1 && PyErr_Occurred()));
@@ -62,6 +62,20 @@ PyObject* storage(const Tensor& t) {
 }
 PyObject* get_device(const Tensor&) { return PyLong_FromLong(-1); }
 PyObject* no(const Tensor&) { return py_bool(false); }
+
+PyObject* is_pinned(PyObject*, PyObject* args, PyObject* kwargs) {
+  PyObject* device = nullptr;
+  static const char* names[] = {"device", nullptr};
+  return guarded([&] {
+    need(PyArg_ParseTupleAndKeywords(args, kwargs, "|O:is_pinned", const_cast<char**>(names),
+                                     &device));
+    if (device && device != Py_None) {
+      warn("The argument 'device' of Tensor.is_pinned() is deprecated. Please do not pass this "
+           "argument.");
+    }
+    return py_bool(false);
+  });
+}
 
 PyObject* is_contiguous(PyObject* o, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
@@ -136,9 +150,13 @@ PyObject* tolist(PyObject* o, PyObject*) {
 
 PyObject* requires_grad_(PyObject* o, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
-    int on = 1;
+    PyObject* given = Py_True;
     static const char* names[] = {"requires_grad", nullptr};
-    need(PyArg_ParseTupleAndKeywords(args, kwargs, "|p:requires_grad_", const_cast<char**>(names), &on));
+    need(PyArg_ParseTupleAndKeywords(args, kwargs, "|O:requires_grad_", const_cast<char**>(names),
+                                     &given));
+    check(PyBool_Check(given), ErrorKind::Type, "requires_grad_(): argument 'requires_grad' "
+          "(position 1) must be bool, not ", python_type(given));
+    const bool on = given == Py_True;
     check(!on || is_differentiable(self_of(o).dtype()),
           "only Tensors of floating point dtype can require gradients");
     refuse_in_transform("requires_grad_()",
@@ -296,11 +314,51 @@ PyObject* to(PyObject* o, PyObject* args, PyObject* kwargs) {
   });
 }
 
-template <DType T> PyObject* as_dtype(PyObject* o, PyObject*, PyObject*) {
-  return guarded([&] { return convert(o, T, std::nullopt, false, std::nullopt); });
+// The memory_format of a call that takes nothing else, such as float(); by name only.
+ops::Format format_alone(const char* name, PyObject* args, PyObject* kwargs) {
+  const Py_ssize_t given = PyTuple_GET_SIZE(args);
+  check(given == 0, ErrorKind::Type, name, "() takes 0 positional arguments but ", int64_t(given),
+        given == 1 ? " was given" : " were given");
+  ops::Format format;
+  PyObject *key, *value;
+  for (Py_ssize_t i = 0; kwargs && PyDict_Next(kwargs, &i, &key, &value);) {
+    check(PyUnicode_CompareWithASCIIString(key, "memory_format") == 0, ErrorKind::Type, name,
+          "() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
+    if (value == Py_None) continue;
+    check(Py_TYPE(value) == memory_format_type, ErrorKind::Type, name,
+          "(): argument 'memory_format' must be torch.memory_format, not ", python_type(value));
+    format = MemoryFormat(reinterpret_cast<NamedObject*>(value)->value);
+  }
+  return format;
 }
-PyObject* cpu(PyObject* o, PyObject*, PyObject*) {
-  return guarded([&] { return convert(o, std::nullopt, Device{}, false, std::nullopt); });
+
+const char* conversion_to(DType t) {
+  switch (t) {
+    case DType::Float: return "float";
+    case DType::Double: return "double";
+    case DType::Half: return "half";
+    case DType::BFloat16: return "bfloat16";
+    case DType::Int64: return "long";
+    case DType::Int32: return "int";
+    case DType::Int16: return "short";
+    case DType::Int8: return "char";
+    case DType::UInt8: return "byte";
+    case DType::Bool: return "bool";
+    case DType::ComplexHalf: return "chalf";
+    case DType::ComplexFloat: return "cfloat";
+    default: return "cdouble";
+  }
+}
+
+template <DType T> PyObject* as_dtype(PyObject* o, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    return convert(o, T, std::nullopt, false, format_alone(conversion_to(T), args, kwargs));
+  });
+}
+PyObject* cpu(PyObject* o, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    return convert(o, std::nullopt, Device{}, false, format_alone("cpu", args, kwargs));
+  });
 }
 PyObject* cuda(PyObject*, PyObject*, PyObject*) {
   PyErr_SetString(PyExc_AssertionError, "Torch not compiled with CUDA enabled");
@@ -450,7 +508,7 @@ PyMethodDef tensor_methods[] = {
     {"is_neg", ask<is_neg>, METH_NOARGS, nullptr},
     {"is_inference", ask<inference>, METH_NOARGS, nullptr},
     {"is_signed", ask<is_signed>, METH_NOARGS, nullptr},
-    {"is_pinned", ask<no>, METH_NOARGS, nullptr},
+    {"is_pinned", fn(is_pinned), kKeywords, nullptr},
     {"is_shared", ask<no>, METH_NOARGS, nullptr},
     {"item", item, METH_NOARGS, "The one element as a Python number."},
     {"tolist", tolist, METH_NOARGS, "The elements as nested lists of Python numbers."},

@@ -336,8 +336,21 @@ const char* namespace_of(const Record& r) {
        : r.forms & FFT ? "_fft" : r.forms & Hidden ? "_ops" : "_functions";
 }
 
-// Overloads with a tensor where others have a number come first in PyTorch's tables; within one
-// name the order of definition is kept.
+// Whether `a` is to be tried before `b`: it has a tensor where that one has a number, which
+// a tensor of no dimension could stand for; in all else they agree.
+bool comes_before(const Record& a, const Record& b) {
+  bool before = false;
+  for (size_t i = 0; i < std::min(a.params.size(), b.params.size()); ++i) {
+    const Type x = a.params[i].type, y = b.params[i].type;
+    if (a.params[i].keyword_only || b.params[i].keyword_only) break;
+    if (x == y) continue;
+    if (x != Type::Tensor || a.params[i].number || (y != Type::Number && y != Type::Int)) return false;
+    before = true;
+  }
+  return before;
+}
+
+// Overloads of a name are tried in the order of definition but where one comes before another.
 using Table = std::map<std::pair<std::string, std::string>, OpName*>;
 
 OpName& named(Table& table, const std::string& place, const std::string& name, bool method,
@@ -357,7 +370,9 @@ OpName& named(Table& table, const std::string& place, const std::string& name, b
 void enter(Table& table, const Record& r, const std::string& name) {
   const bool out = r.forms & Out;
   auto add = [&](OpName& op) {
-    op.overloads.push_back(&r);
+    auto place = op.overloads.begin();
+    while (place != op.overloads.end() && !comes_before(r, **place)) ++place;
+    op.overloads.insert(place, &r);
     op.out |= out && !op.in_place;
     op.factory |= r.kind == Kind::Factory;
   };

@@ -127,7 +127,9 @@ Dims reversed(const Tensor& t) {
   return d;
 }
 PyObject* big_t(const Tensor& t) {
-  if (t.dim() != 2 && t.dim() != 0) {
+  if (t.dim() == 0) {
+    warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.");
+  } else if (t.dim() != 2) {
     warn(text("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
               "deprecated and it will throw an error in a future release. Consider `x.mT` to "
               "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
@@ -137,12 +139,22 @@ PyObject* big_t(const Tensor& t) {
   return wrap(ops::permute(t, reversed(t)));
 }
 PyObject* matrix_t(const Tensor& t) {
+  if (t.dim() == 0) {
+    warn("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.");
+    return wrap(t);
+  }
   check(t.dim() >= 2, "tensor.mT is only supported on matrices or batches of matrices. Got ",
         t.dim(), "-D tensor.");
   note_origin();
   return wrap(ops::transpose(t, -2, -1));
 }
+PyObject* conjugate_of_scalar(const Tensor& t, const char* name) {
+  warn(text(name, " is deprecated on 0-D tensors. Consider using x.conj()."));
+  note_origin();
+  return wrap(t.is_complex() ? ops::conj(t) : t);
+}
 PyObject* matrix_h(const Tensor& t) {
+  if (t.dim() == 0) return conjugate_of_scalar(t, "Tensor.mH");
   check(t.dim() >= 2, "tensor.mH is only supported on matrices or batches of matrices. Got ",
         t.dim(), "-D tensor.");
   note_origin();
@@ -152,7 +164,7 @@ PyObject* matrix_h(const Tensor& t) {
 PyObject* big_h(const Tensor& t) {
   check(t.dim() == 0 || t.dim() == 2, "tensor.H is only supported on matrices (2-D tensors). Got ",
         t.dim(), "-D tensor.");
-  if (t.dim() == 0) return wrap(t.is_complex() ? ops::conj(t) : t);
+  if (t.dim() == 0) return conjugate_of_scalar(t, "Tensor.H");
   return matrix_h(t);
 }
 PyObject* real(const Tensor& t) {

@@ -246,12 +246,12 @@ bool name_matches(std::string_view given, std::string_view shown) {
   return false;
 }
 
+}  // namespace
+
 const char* python_type(PyObject* o) {
   const char* dot = std::strrchr(Py_TYPE(o)->tp_name, '.');
   return dot && std::strncmp(Py_TYPE(o)->tp_name, "torch.", 6) != 0 ? dot + 1 : Py_TYPE(o)->tp_name;
 }
-
-}  // namespace
 
 std::string signature_text(const Record& r, bool method) {
   std::string s = "(";

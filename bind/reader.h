@@ -71,6 +71,7 @@ bool read_value(const Param& p, PyObject* o, Arg& a, LazyRoom& room);
 // how in PyTorch's words.
 bool read_call(const Record& r, const Call& call, Arg* args, LazyRoom& room, std::string* why);
 
+const char* python_type(PyObject* o);                       // its type's name, as in messages
 int64_t fewest(const Record& r);                            // arguments that it must have
 std::string signature_text(const Record& r, bool method);   // "(Tensor input, Number other)"
 std::string mismatches_text(const Record& r, const Call& call);

@@ -285,10 +285,8 @@ bool read_device(PyObject* o, Device& d) {
     return true;
   }
   if (PyLong_Check(o) && !PyBool_Check(o)) {
-    const long i = PyLong_AsLong(o);
-    check(i >= 0, "Device index must not be negative");
-    d = Device{DeviceType::CUDA, int8_t(i)};
-    return true;
+    check(PyLong_AsLong(o) >= 0, "Device index must not be negative");
+    fail(ErrorKind::Runtime, "Cannot access accelerator device when none is available.");
   }
   return false;
 }

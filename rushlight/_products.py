@@ -252,6 +252,8 @@ def tensordot(a, b, dims=2, out=None):
         of_a, of_b = ([d] if isinstance(d, int) else list(d) for d in dims)
         if len(of_a) != len(of_b):
             raise RuntimeError("both dimension lists should have same length")
+    if a.dtype != b.dtype:
+        raise RuntimeError("both inputs should have same dtype")
     for i, j in zip(of_a, of_b, strict=True):
         if a.size(i) != b.size(j) and 1 not in (a.size(i), b.size(j)):
             raise RuntimeError(

@@ -137,22 +137,29 @@ def nonzero(*args, as_tuple=False, **kwargs):
     return _nonzero(*args, **kwargs)
 
 
+def _as_shape(shape):
+    if isinstance(shape, int):
+        return (shape,)
+    if shape is None or isinstance(shape, (tuple, list)):
+        return shape
+    raise RuntimeError(
+        f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shape}"
+    )
+
+
 def broadcast_shapes(*shapes):
     """The shape that tensors of ``shapes`` (ints or tuples) broadcast to.
 
     Raises RuntimeError where the shapes do not fit.
     """
-    shapes = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
+    shapes = [shape for shape in map(_as_shape, shapes) if shape is not None]
     rank = max(map(len, shapes), default=0)
     result = [1] * rank
     for position, shape in enumerate(shapes):
         for back in range(-1, -1 - len(shape), -1):
             length = shape[back]
             if length < 0:
-                raise RuntimeError(
-                    "Trying to create tensor with negative dimension "
-                    f"({length}): ({length})"
-                )
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
             if length in (1, result[back]):
                 continue
             if result[back] != 1:

@@ -465,7 +465,7 @@ const auto cross_entropy_loss =
   .autocast(Autocast::Float)
   .composite([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
                 int64_t ignore, double smoothing) -> Tensor {
-    check(smoothing >= 0 && smoothing <= 1, "label_smoothing must be between 0.0 and 1.0. Got: ",
+    check(smoothing <= 1, "label_smoothing must be between 0.0 and 1.0. Got: ",
           smoothing);
     if (self.sizes() == target.sizes() && self.dim() > 0) {
       check(ignore < 0, "ignore_index is not supported for floating point target");

@@ -18,13 +18,16 @@ struct Settings {
   int64_t groups;
 
   Settings(Ints s, Ints p, Ints d, bool t, Ints op, int64_t g, int64_t spatial)
-      : stride(each(s, spatial)), padding(each(p, spatial)), dilation(each(d, spatial)),
-        output_padding(each(op, spatial)), transposed(t), groups(g) {}
+      : stride(each(s, spatial, "stride")), padding(each(p, spatial, "padding")),
+        dilation(each(d, spatial, "dilation")),
+        output_padding(each(op, spatial, "output_padding")), transposed(t), groups(g) {}
 
-  static Dims each(Ints given, int64_t spatial) {
-    Dims all;
-    for (int64_t d = 0; d < spatial; ++d)
-      all.push_back(given.size() == 1 ? given[0] : size_t(d) < given.size() ? given[size_t(d)] : 0);
+  static Dims each(Ints given, int64_t spatial, const char* name) {
+    check(given.size() == 1 || int64_t(given.size()) == spatial, "expected ", name, " to be a "
+          "single integer value or a list of ", spatial, " values to match the convolution "
+          "dimensions, but got ", name, "=", given);
+    Dims all(given);
+    while (int64_t(all.size()) < spatial) all.push_back(given[0]);
     return all;
   }
 };
@@ -475,7 +478,8 @@ Tensor conv_padded(const Tensor& input, const Tensor& weight, const Tensor& bias
   check(padding == "same" || padding == "valid", "Invalid padding string: '", padding, "'");
   bool added;
   Tensor x = batched(input, spatial, name, added);
-  const Dims step = Settings::each(stride, spatial), wide = Settings::each(dilation, spatial);
+  const Dims step = Settings::each(stride, spatial, "stride");
+  const Dims wide = Settings::each(dilation, spatial, "dilation");
   Dims sides(size_t(spatial), 0);
   if (padding == "same") {
     check(weight.dim() == x.dim(), "Expected ", weight.dim(), "-dimensional input for ",

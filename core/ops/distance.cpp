@@ -34,9 +34,11 @@ const auto cosine_similarity = define<Tensor(Tensor, Tensor, int64_t, double)>(
   )")
   .composite([](const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
     const Dims sizes = broadcast(x1.sizes(), x2.sizes());
-    const Tensor a = expand(x1, Ints(sizes), false), b = expand(x2, Ints(sizes), false);
-    check(a.is_floating() && b.is_floating(), "expected common dtype to be floating point, yet "
-          "common dtype is ", type_name_of(promote(a.dtype(), b.dtype())));
+    const DType common = promote(x1.dtype(), x2.dtype());
+    check(is_floating(common), "expected common dtype to be floating point, yet common dtype is ",
+          type_name_of(common));
+    const Tensor a = expand(to_dtype(x1, common), Ints(sizes), false);
+    const Tensor b = expand(to_dtype(x2, common), Ints(sizes), false);
     const auto unit = [&](const Tensor& t) {
       return t / clamp_min(sqrt(sum_over(t * t, dim, true)), Scalar(eps));
     };

@@ -242,6 +242,10 @@ const auto adjoint = define<Tensor(Tensor)>("adjoint(Tensor self) -> Tensor")
   )")
   .forms(Function | Method)
   .composite([](const Tensor& self) -> Tensor {
+    if (self.dim() == 0) {
+      warn("adjoint() is deprecated on 0-D tensors. Consider using x.conj().");
+      return self.is_complex() ? Tensor(conj_view(self)) : self;
+    }
     check(self.dim() >= 2, "tensor.adjoint() is only supported on matrices or batches of matrices. "
           "Got ", self.dim(), "-D tensor.");
     const Tensor t = transpose(self, -2, -1);

@@ -136,6 +136,8 @@ const Op<Tensor(Tensor, Scalar, MaybeDims, bool, MaybeDType)> vector_norm =
   .forms(Linalg | Out)
   .infer([](Infer& r, const Tensor& self, const Scalar& ord, MaybeDims dim, bool keepdim,
             MaybeDType dtype) {
+    check(!ord.is_complex(), "linalg.vector_norm: Expected a non-complex scalar as the order of "
+          "norm.");
     infer_vector_norm(r, self, ord.to_double(), dim, keepdim, dtype);
   })
   .kernel([](Tensor& result, const Tensor& self, const Scalar& ord, MaybeDims dim, bool,
@@ -175,7 +177,9 @@ void check_matrix(const char* name, const Tensor& self, Ints dim) {
   check(is_differentiable(self.dtype()), name, ": Expected a floating point or complex tensor as "
         "input. Got ", type_name_of(self.dtype()));
   check(self.dim() >= 2, name, ": The input tensor A must have at least 2 dimensions.");
-  check(dim.size() == 2, name, ": dim must be a 2-tuple. Got ", dim);
+  std::string given;
+  for (int64_t d : dim) given += text(given.empty() ? "" : " ", d);
+  check(dim.size() == 2, name, ": dim must be a 2-tuple. Got ", given);
   const int64_t a = wrap_dim(dim[0], self.dim()), b = wrap_dim(dim[1], self.dim());
   check(a != b, name, ": dims must be different. Got (", dim[0], ", ", dim[1], ")");
 }

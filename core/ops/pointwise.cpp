@@ -252,8 +252,9 @@ void run_cast(const Plan& plan, kernels::Loop loop, DType made, char* const* dat
 }
 
 void fill(Plan& plan, const Tensor& out) {
-  if (out.numel() == 0 || out.is_meta()) return;
-  const kernels::Loop loop = plan.loop();
+  if (out.is_meta()) return;
+  const kernels::Loop loop = plan.loop();  // an unsupported dtype is refused though nothing is done
+  if (out.numel() == 0) return;
   const DType computed = compute_of(plan.compute);
   const DType made = plan.kernel->output == kernels::Output::Bool ? DType::Bool
                    : plan.kernel->output == kernels::Output::Real ? real_of(computed) : computed;
@@ -379,7 +380,8 @@ Tensor pointwise_call(const Record& r, const Arg* args) {
         } else if (b) {
           data[2] = plan.constant(1, plan.compute);
         }
-        if (out.numel()) plan.loop()(data, strides, out.numel(), plan.params().data());
+        const kernels::Loop loop = plan.loop();
+        if (out.numel()) loop(data, strides, out.numel(), plan.params().data());
       } else {
         fill(plan, out);
       }

@@ -262,6 +262,11 @@ RL_MAX_POOL_ONE(2);
 RL_MAX_POOL_ONE(3);
 #undef RL_MAX_POOL_ONE
 
+void check_one(Ints given, bool none, const char* name, const char* argument) {
+  check(given.size() == 1 || (none && given.empty()), name, "() argument '", argument,
+        "' should contain one int (got ", int64_t(given.size()), ")");
+}
+
 // A window of one dimension as one of two whose first side is 1.
 struct Flat {
   int64_t kernel[2] = {1, 1}, stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
@@ -272,6 +277,19 @@ struct Flat {
     if (!d.empty()) dilation[1] = d[0];
   }
 };
+
+void check_line_settings(Ints kernel, Ints stride, Ints padding, Ints dilation) {
+  const char* start = "max_pool1d() ";
+  const char* end = " of size 1 but got size ";
+  check(kernel.size() == 1, start, "kernel_size must be an int, list of ints or tuple of ints", end,
+        int64_t(kernel.size()));
+  check(stride.size() <= 1, start, "stride must be None, an int, list of ints, or tuple of ints",
+        end, int64_t(stride.size()));
+  check(padding.size() == 1, start, "padding must be an int, list of ints, or tuple of ints", end,
+        int64_t(padding.size()));
+  check(dilation.size() == 1, start, "dilation must be an int, list of ints or tuple of ints", end,
+        int64_t(dilation.size()));
+}
 
 Two max_pool_line(const Tensor& self, Ints kernel, Ints stride, Ints padding, Ints dilation,
                   bool ceil) {
@@ -303,7 +321,13 @@ const auto max_pool1d_indices = define<MaxPool>(
     "int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
   .doc("Maxima of sliding windows over one dimension, and their positions.")
   .composite([](const Tensor& self, Ints kernel, Ints stride, Ints padding, Ints dilation,
-                bool ceil) { return max_pool_line(self, kernel, stride, padding, dilation, ceil); });
+                bool ceil) {
+    check_one(kernel, false, "max_pool1d", "kernel_size");
+    check_one(stride, true, "max_pool1d", "stride");
+    check_one(padding, false, "max_pool1d", "padding");
+    check_one(dilation, false, "max_pool1d", "dilation");
+    return max_pool_line(self, kernel, stride, padding, dilation, ceil);
+  });
 
 const auto max_pool1d = define<MaxPoolOne>(
     "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, "
@@ -313,6 +337,7 @@ const auto max_pool1d = define<MaxPoolOne>(
                 bool ceil) {
     check(self.is_floating() || self.is_meta() || self.dim() < 2, ErrorKind::NotImplemented,
           "\"max_pool1d_impl\" not implemented for '", type_name_of(self.dtype()), "'");
+    check_line_settings(kernel, stride, padding, dilation);
     return max_pool_line(self, kernel, stride, padding, dilation, ceil).first;
   });
 
@@ -460,6 +485,9 @@ const auto avg_pool1d = define<Tensor(Tensor, Ints, Ints, Ints, bool, bool)>(
   .composite([](const Tensor& self, Ints kernel, Ints stride, Ints padding, bool ceil,
                 bool with_pad) -> Tensor {
     check_line(self, "avg_pool1d");
+    check_one(kernel, false, "avg_pool1d", "kernel_size");
+    check_one(stride, true, "avg_pool1d", "stride");
+    check_one(padding, false, "avg_pool1d", "padding");
     const Flat f(kernel, stride, padding, {});
     return squeeze_dim(avg_pool2d(unsqueeze(self, -2), Ints(f.kernel, 2), Ints(f.stride, 2),
                                   Ints(f.padding, 2), ceil, with_pad), -2);
@@ -481,6 +509,8 @@ Dims adaptive_sizes(const Tensor& self, Ints output, size_t n, const char* name,
   check(self.dim() == int64_t(n) + 1 || self.dim() == int64_t(n) + 2, name, "(): Expected ",
         int64_t(n) + 1, "D or ", int64_t(n) + 2, "D tensor, but got", colon ? ": " : " ",
         self.sizes());
+  check(output.size() == 1 || output.size() == n, name, colon ? "(): internal error: output_size.size"
+        "() must be " : ": output_size must be ", int64_t(n));
   Dims sizes(self.sizes());
   const size_t rank = sizes.size();
   for (size_t d = 1; d < rank; ++d)
@@ -555,13 +585,14 @@ const Op<Tensor(Tensor, Ints, int64_t, bool)> adaptive_avg_backward =
 namespace {
 
 Tensor adaptive_average(const Tensor& self, Ints output, int64_t n, const char* name) {
-  bool ones = self.dim() > n;
+  check(output.size() == 1 || int64_t(output.size()) == n, name, ": output_size must be ", n);
+  bool ones = true;
   for (int64_t s : output) {
     check(s >= 0, name, ": elements of output_size must be greater than or equal to 0 but received ",
           braced(output));
     ones &= s == 1;
   }
-  if (ones && (n == 2 ? self.dim() <= 4 : self.dim() <= 5)) {
+  if (ones) {
     Dims dims;
     for (int64_t d = n; d > 0; --d) dims.push_back(-d);
     const Tensor mean = mean_dim(self, Ints(dims), true);
@@ -599,6 +630,7 @@ const auto adaptive_avg_pool1d = define<Tensor(Tensor, Ints)>(
   .doc("Averages over as many even windows as the result has elements.")
   .composite([](const Tensor& self, Ints output) -> Tensor {
     check_line(self, "adaptive_avg_pool1d");
+    check_one(output, false, "adaptive_avg_pool1d", "output_size");
     const int64_t sizes[] = {1, output[0]};
     check(output[0] >= 0, "adaptive_avg_pool2d: elements of output_size must be greater than or "
           "equal to 0 but received ", braced(Ints(sizes, 2)));
@@ -650,6 +682,7 @@ const auto adaptive_max_pool1d = define<Two(Tensor, Ints)>(
   .doc("Maxima over as many even windows as the result has elements, and their positions.")
   .composite([](const Tensor& self, Ints output) {
     check_line(self, "adaptive_max_pool1d");
+    check_one(output, false, "adaptive_max_pool1d", "output_size");
     const int64_t sizes[] = {1, output[0]};
     const auto made = adaptive_max_pool2d(unsqueeze(self, -2), Ints(sizes, 2));
     return Two(squeeze_dim(made.first, -2), squeeze_dim(made.second, -2));

@@ -392,7 +392,8 @@ const auto broadcast_tensors = define<Tensors(TensorList)>(
     Dims sizes;
     for (const Tensor& t : tensors) sizes = broadcast(sizes, t.sizes());
     Tensors wide;
-    for (const Tensor& t : tensors) wide.push_back(expand(t, sizes, false));
+    for (const Tensor& t : tensors)
+      wide.push_back(t.sizes() == Ints(sizes) ? t : Tensor(expand(t, sizes, false)));
     return wide;
   });
 

@@ -5,8 +5,9 @@ from ._adafactor import Adafactor
 from ._muon import Muon
 from .adadelta import Adadelta
 from .adagrad import Adagrad
-from .adam import Adam, AdamW
+from .adam import Adam
 from .adamax import Adamax
+from .adamw import AdamW
 from .asgd import ASGD
 from .lbfgs import LBFGS
 from .nadam import NAdam
@@ -16,6 +17,9 @@ from .rmsprop import RMSprop
 from .rprop import Rprop
 from .sgd import SGD
 from .sparse_adam import SparseAdam
+
+# Pickles name this module, as PyTorch's do.
+Adafactor.__module__ = Muon.__module__ = __name__
 
 __all__ = [
     "ASGD",

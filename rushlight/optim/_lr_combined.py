@@ -38,8 +38,9 @@ class SequentialLR(LRScheduler):
         for group in optimizer.param_groups:
             set_group_value(group, "lr", group["initial_lr"])
         self.recursive_undo()
-        schedulers[0]._initial_step()
-        self._last_lr = schedulers[0].get_last_lr()
+        first = schedulers[bisect_right(milestones, 0)]
+        first._initial_step()
+        self._last_lr = first.get_last_lr()
 
     def recursive_undo(self, sched=None):
         """Take back the first step that each member made when it was built."""

@@ -2,4 +2,6 @@
 
 from .adam import AdamW
 
+AdamW.__module__ = __name__  # as pickles name it
+
 __all__ = ["AdamW"]

@@ -30,7 +30,17 @@ __all__ = [
     "StepLR",
 ]
 
-_LRScheduler = LRScheduler  # its name before PyTorch 2.0
+
+class _LRScheduler(LRScheduler):
+    """The name of the base class before PyTorch 2.0."""
+
+
+# Pickles name this module, as PyTorch's do.
+for _kind in (
+    LRScheduler, ChainedScheduler, ReduceLROnPlateau, SequentialLR, CosineAnnealingWarmRestarts,
+    CyclicLR, OneCycleLR,
+):  # fmt: skip
+    _kind.__module__ = __name__
 
 
 class _LambdaSchedule(LRScheduler):
@@ -216,7 +226,7 @@ class PolynomialLR(LRScheduler):
 
     def get_lr(self):
         self._warn_outside_step()
-        if self._is_initial or self.last_epoch == 0 or self.last_epoch > self.total_iters:
+        if self._is_initial or self.last_epoch > self.total_iters:
             return self._current()
         left = 1.0 - self.last_epoch / self.total_iters
         before = 1.0 - (self.last_epoch - 1) / self.total_iters

@@ -183,11 +183,11 @@ class Optimizer:
         self.__dict__.setdefault("defaults", {}).setdefault("differentiable", False)
 
     def __repr__(self):
-        lines = [type(self).__name__ + " ("]
+        text = type(self).__name__ + " ("
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
-            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
-        return "\n".join(lines) + "\n)"
+            text += f"\nParameter Group {i}\n"
+            text += "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
+        return text + ")"
 
     def step(self, closure=None):
         """Update the parameters once.

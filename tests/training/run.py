@@ -7,7 +7,8 @@ import inspect
 
 from autograd.programs import Show
 
-FILES = ["amp", "checkpointing", "curves", "families", "foreach", "futures", "quasi", "segments",
+FILES = ["amp", "arguments", "checkpointing", "curves", "families", "foreach", "futures",
+         "normalized", "quasi", "schedules", "segments",
          "trees", "vectors"]  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
     dims = input.dim()
     if dims not in (4, 5):
         _warn_dims("dropout3d", dims, 4, 5, "3")
-    return _feature_dropout(input, p, training, inplace, batched=dims != 4)
+    return _feature_dropout(input, p, training, inplace, batched=dims == 5)
 
 
 def _warn_dims(name, dims, low, high, spatial):

@@ -11,6 +11,10 @@ from .clip_grad import (  # noqa: F401
 )
 from .convert_parameters import parameters_to_vector, vector_to_parameters  # noqa: F401
 
+# At once: an import of the modules of these names would else put them in the functions' place.
+from .spectral_norm import remove_spectral_norm, spectral_norm  # noqa: F401
+from .weight_norm import remove_weight_norm, weight_norm  # noqa: F401
+
 # Submodules and functions imported when they are first asked for.
 _LATER = {
     "convert_conv2d_weight_memory_format": "memory_format",
@@ -20,10 +24,6 @@ _LATER = {
     "fuse_linear_bn_eval": "fusion",
     "fuse_linear_bn_weights": "fusion",
     "skip_init": "init",
-    "weight_norm": "weight_norm",
-    "remove_weight_norm": "weight_norm",
-    "spectral_norm": "spectral_norm",
-    "remove_spectral_norm": "spectral_norm",
 }
 _SUBMODULES = frozenset(
     "fusion init parametrizations parametrize prune rnn stateless".split()
@@ -38,7 +38,6 @@ def __getattr__(name):
     home = _LATER.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # The function comes last: its home may have the same name.
     value = getattr(import_module(f"{__name__}.{home}"), name)
     globals()[name] = value
     return value
