@@ -87,7 +87,7 @@ void apply(Indexed& x, PyObject* item, int64_t& dim) {
         return;
       }
       x.view = ops::unsqueeze(x.view, dim);
-      index = ops::unsqueeze(t, 0);
+      index = ops::unsqueeze(ops::clone(t, std::nullopt), 0);  // a later change of t counts not
     } else {
       index = t;
     }

@@ -344,7 +344,8 @@ bool comes_before(const Record& a, const Record& b) {
     const Type x = a.params[i].type, y = b.params[i].type;
     if (a.params[i].keyword_only || b.params[i].keyword_only) break;
     if (x == y) continue;
-    if (x != Type::Tensor || a.params[i].number || (y != Type::Number && y != Type::Int)) return false;
+    if (x != Type::Tensor || a.params[i].number) return false;
+    if (y != Type::Number && y != Type::Int) return false;
     before = true;
   }
   return before;

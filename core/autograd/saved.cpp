@@ -11,8 +11,11 @@ namespace {
 
 // "[torch.FloatTensor [2, 3]], which is output 0 of Tanh,"
 std::string describe(const Tensor& t, const Ref<Node>& made_by, int output) {
-  std::string s = text("[", t.device().is_meta() ? "torch.meta." : "torch.",
-                       type_name_of(t.dtype()), "Tensor ", t.sizes(), "]");
+  const DType d = t.dtype();
+  const bool old = d != DType::Bool && d != DType::BFloat16 && !is_complex(d);  // types before 0.4
+  std::string s = text("[", t.device().is_meta() ? "torch.meta." : old ? "torch." : "CPU",
+                       type_name_of(d), old || t.device().is_meta() ? "Tensor " : "Type ",
+                       t.sizes(), "]");
   if (made_by)
     s += text(", which is output ", int64_t(output), " of ", forward_name(*made_by), ",");
   return s;
@@ -43,11 +46,49 @@ class PackedWithHistory : public Saved::Packed {
   Edge edge_;
 };
 
+uint32_t version_of(const Tensor& t) {
+  return t ? t.version().count.load(std::memory_order_relaxed) : 0;
+}
+
+// Versions only grow: the sum of a list's changes when one of them does.
+uint32_t versions_of(const Arg& list) {
+  uint32_t sum = 0;
+  if (list.tag != Tag::Tensors) return sum;
+  for (const Tensor& t : list.tensors()) sum += version_of(t);
+  return sum;
+}
+
+[[noreturn]] void fail_modified(const std::string& what, uint32_t now, uint32_t then) {
+  fail(ErrorKind::Runtime, "one of the variables needed for gradient computation has been "
+       "modified by an inplace operation: ", what, " is at version ", int64_t(now),
+       "; expected version ", int64_t(then), " instead. Hint: ",
+       modes() & kAnomaly
+           ? "the backtrace further above shows the operation that failed to compute its "
+             "gradient. The variable in question was changed in there or anywhere later. Good "
+             "luck!"
+           : "enable anomaly detection to find the operation that failed to compute its "
+             "gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False).");
+}
+
+// The first of a list that was changed at all stands for the one that was changed since.
+void check_list(const Arg& list, uint32_t then) {
+  const uint32_t now = versions_of(list);
+  if (now == then) return;
+  for (const Tensor& t : list.tensors()) {
+    const uint32_t version = version_of(t);
+    if (!version) continue;
+    const Ref<Node> by = t->autograd ? t->autograd->node : nullptr;
+    fail_modified(describe(t, by, by ? t->autograd->output : 0), version,
+                  version - std::min(version, now - then));
+  }
+}
+
 }  // namespace
 
 Saved::Saved(const Arg& arg, bool output) {
   if (!arg.is_tensor()) {
     value_ = Value(arg);
+    version_ = versions_of(arg);
     return;
   }
   const Tensor& t = arg.as_tensor();
@@ -67,7 +108,7 @@ Saved::Saved(const Arg& arg, bool output) {
       return;
     }
   }
-  version_ = t.version().count.load(std::memory_order_relaxed);
+  version_ = version_of(t);
   value_ = output ? Value(detached(t)) : Value(arg);
 }
 
@@ -76,21 +117,16 @@ Value Saved::unpack(const Ref<Node>& self) const {
     Tensor t = hooks_->unpack();
     return Value(is_output_ ? PackedWithHistory::in_graph(t, self, output_) : std::move(t));
   }
-  if (!value_.is_tensor()) return value_;
+  if (!value_.is_tensor()) {
+    if (value_.arg().tag == Tag::Tensors) check_list(value_.arg(), version_);
+    return value_;
+  }
   const Tensor& t = value_.tensor();
-  const uint32_t now = t.version().count.load(std::memory_order_relaxed);
+  const uint32_t now = version_of(t);
   if (now != version_) {
     const Ref<Node> by = is_output_ ? self : t->autograd ? t->autograd->node : nullptr;
     const int output = is_output_ ? output_ : t->autograd ? t->autograd->output : 0;
-    fail(ErrorKind::Runtime, "one of the variables needed for gradient computation has been "
-         "modified by an inplace operation: ", describe(t, by, output), " is at version ",
-         int64_t(now), "; expected version ", int64_t(version_), " instead. Hint: ",
-         modes() & kAnomaly
-             ? "the backtrace further above shows the operation that failed to compute its "
-               "gradient. The variable in question was changed in there or anywhere later. Good "
-               "luck!"
-             : "enable anomaly detection to find the operation that failed to compute its "
-               "gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False).");
+    fail_modified(describe(t, by, output), now, version_);
   }
   if (!is_output_) return value_;
   return Value(PackedWithHistory::in_graph(t, self, output_));

@@ -61,8 +61,11 @@ class Flattened {
       }
       item.step = steps.empty() ? 1 : advance(steps[i], read_number(steps[i]) + 1);
       if (nadam) {
-        const float factor = float(kernels::nadam_factor(item.step, *nadam));
-        item.product = advance(products[i], double(float(read_number(products[i])) * factor));
+        const double factor = kernels::nadam_factor(item.step, *nadam);
+        const double before = read_number(products[i]);
+        item.product = advance(products[i], products[i].dtype() == DType::Double
+                                                ? before * factor
+                                                : double(float(before) * float(factor)));
       }
       (real_of(layout.dtype) == DType::Double ? doubles_ : floats_).push_back(item);
     }

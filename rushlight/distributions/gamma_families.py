@@ -201,14 +201,12 @@ class Dirichlet(Parametric, ExponentialFamily):
 
     @property
     def mode(self):
-        """The peak; where no concentration exceeds 1, the corner of the largest."""
+        """The peak; where all concentrations are below 1, the first corner, as in PyTorch."""
         less = (self.concentration - 1).clamp(min=0.0)
         mode = less / less.sum(-1, True)
         flat = (self.concentration < 1).all(dim=-1)
         if flat.any():
-            corner = torch.nn.functional.one_hot(
-                self.concentration.argmax(-1), self.concentration.shape[-1]
-            )
+            corner = torch.nn.functional.one_hot(mode.argmax(-1), mode.shape[-1])
             mode = torch.where(flat.unsqueeze(-1), corner.to(mode), mode)
         return mode
 

@@ -246,8 +246,10 @@ def _independent(p, q):
 
 def _gaussian(p, q, log_dets, trace, distance):
     if p.event_shape != q.event_shape:
+        low = [isinstance(d, LowRankMultivariateNormal) for d in (p, q)]
+        kind = "Low Rank " if all(low) else "(Low Rank) " if any(low) else ""
         raise ValueError(
-            "KL-divergence between two Multivariate Normals with "
+            f"KL-divergence between two {kind}Multivariate Normals with "
             "                         different event shapes cannot be computed"
         )
     return 0.5 * (log_dets() + trace() + distance() - p.event_shape[0])

@@ -447,6 +447,16 @@ class Wishart(ExponentialFamily):
         factor = self._unbroadcasted_scale_tril @ bartlett
         return factor @ factor.mT
 
+    @property
+    def _natural_params(self):
+        p = self._event_shape[-1]
+        return -self.precision_matrix / 2, (self.df - p - 1) / 2
+
+    def _log_normalizer(self, x, y):
+        p = self._event_shape[-1]
+        half = y + (p + 1) / 2
+        return torch.mvlgamma(half, p) - half * torch.linalg.slogdet(-x).logabsdet
+
     def _over_batch(self, flags):
         return flags.amax(self._batch_dims) if self._batch_dims else flags
 

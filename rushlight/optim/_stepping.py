@@ -85,9 +85,10 @@ def kept(state):
     return state.clone() if torch.is_grad_enabled() else state
 
 
-def step_tensor(value=0.0):
-    """A counter of steps as PyTorch keeps it: a float32 tensor of no dimension."""
-    return torch.tensor(float(value), dtype=torch.float32)
+def step_tensor(value=0.0, fused=None):
+    """A counter of steps as PyTorch keeps it: a tensor (), float64 where that is the default."""
+    wide = torch.get_default_dtype() == torch.float64 and not fused
+    return torch.tensor(float(value), dtype=torch.float64 if wide else torch.float32)
 
 
 def zeros_like(p):

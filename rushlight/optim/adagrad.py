@@ -78,7 +78,7 @@ class Adagrad(SteppingOptimizer):
         initial = group["initial_accumulator_value"]
         if p.is_complex():
             initial = complex(initial, initial)
-        state["step"] = step_tensor()
+        state["step"] = step_tensor(fused=group["fused"])
         state["sum"] = torch.full_like(p, initial, memory_format=torch.preserve_format)
 
     def _states(self, group):

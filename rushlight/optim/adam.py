@@ -117,7 +117,7 @@ class Adam(SteppingOptimizer):
             )
 
     def _start(self, group, p, state):
-        state["step"] = step_tensor()
+        state["step"] = step_tensor(fused=group["fused"])
         state["exp_avg"] = zeros_like(p)
         state["exp_avg_sq"] = zeros_like(p)
         if group["amsgrad"]:

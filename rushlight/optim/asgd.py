@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import rushlight as torch
+
 from ._stepping import (
     CHOICES,
     SteppingOptimizer,
@@ -53,7 +55,9 @@ class ASGD(SteppingOptimizer):
         state["ax"] = zeros_like(p)
 
     def _update(self, group, p, grad, state):
-        lr, lambd = number(group["lr"]), group["lambd"]
+        lr, lambd = group["lr"], group["lambd"]
+        if isinstance(lr, torch.Tensor):
+            lr = lr.detach().squeeze()
         state["step"] += 1
         step = state["step"].item()
         if group["weight_decay"] != 0:
@@ -67,5 +71,6 @@ class ASGD(SteppingOptimizer):
             average.copy_(p)
         else:
             average.add_(p.sub(average).mul_(mu))
-        state["eta"] = step_tensor(lr / ((1 + lambd * lr * step) ** group["alpha"]))
-        state["mu"] = step_tensor(1 / max(1, step - group["t0"]))
+        # In the dtype of what is kept, by way of that of the rate: a loaded state may be float64.
+        state["eta"].copy_(torch.as_tensor(lr / ((1 + lambd * lr * step) ** group["alpha"])))
+        state["mu"].copy_(torch.as_tensor(1 / max(1, step - group["t0"])))

@@ -231,7 +231,12 @@ class LBFGS(Optimizer):
                 break
             if abs(loss - before) < group["tolerance_change"]:
                 break
-        state["d"], state["t"], state["prev_loss"] = direction, t, before
+        first = "d" not in state
+        state["d"], state["t"] = direction, t
+        if first:  # the order in which PyTorch saves them
+            for key in ("old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad"):
+                state[key] = state.pop(key)
+        state["prev_loss"] = before
         return first_loss
 
     @staticmethod

@@ -186,7 +186,8 @@ class Optimizer:
         text = type(self).__name__ + " ("
         for i, group in enumerate(self.param_groups):
             text += f"\nParameter Group {i}\n"
-            text += "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
+            options = sorted(key for key in group if key != "params")
+            text += "".join(f"    {key}: {group[key]}\n" for key in options)
         return text + ")"
 
     def step(self, closure=None):

@@ -714,3 +714,34 @@ def all_programs():
             code = getattr(value, "__code__", None) if callable(value) else None
             if code is not None and code.co_varnames[:2] == ("torch", "show"):
                 yield name, value
+
+
+# ---- Indices that change after their use
+
+
+def changed_indices(torch, show):
+    def indices():
+        yield torch.tensor([0, 2])
+        yield torch.tensor([True, False, True])
+        yield torch.tensor(True)
+        yield torch.tensor(1)
+
+    for write in (False, True):
+        for index in indices():
+            x = leaf(torch)
+            y = x * 1
+            if write:
+                y[index] = x[:1] * 3
+            else:
+                y = y[index]
+            index.zero_()
+            show.failure(lambda x=x, y=y: torch.autograd.grad(y.sum(), x))
+
+
+def names_of_changed_types(torch, show):
+    for name in ("bool", "bfloat16", "float16", "complex64", "int16", "float64"):
+        x = leaf(torch)
+        other = torch.ones(3, dtype=getattr(torch, name))
+        y = torch.where(other, x, 2.0) if name == "bool" else x * other
+        other.zero_()
+        show.failure(lambda x=x, y=y: torch.autograd.grad(abs(y).sum(), x))

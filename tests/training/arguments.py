@@ -38,11 +38,13 @@ torch.convolution(plane, kernel, None, (1, 1, 1), (0, 0), (1, 1), False, (0, 0),
 """
 METHODS = """
 x.requires_grad_(0.5); x.requires_grad_(1); x.requires_grad_(None); x.float(1); x.int(1, 2)
-x.float(memory_format=3); x.float(y=3); x.cpu(1); plane.half(memory_format=torch.channels_last).stride()
+x.float(memory_format=3); x.float(y=3); x.cpu(1)
+plane.half(memory_format=torch.channels_last).stride()
 plane.cpu(memory_format=torch.channels_last).stride(); plane.size(True); x.is_pinned("cpu")
 torch.adjoint(torch.tensor(2.0)); torch.tensor(2j).mH; torch.tensor(2.0).mT; torch.tensor(2j).H
 torch.tensor(2.0).T; torch.ones(2).adjoint(); torch.ones(2).mT; torch.empty(2, device=0)
-torch.ones(2).to(0); torch.device(0); nn.Linear(1, 1).to(0); x.norm(1j); torch.linalg.vector_norm(x, 1j)
+torch.ones(2).to(0); torch.device(0); nn.Linear(1, 1).to(0); x.norm(1j)
+torch.linalg.vector_norm(x, 1j)
 torch.bitwise_not(torch.ones(0)); torch.bitwise_and(torch.ones(0), torch.ones(0)); torch.ones(0) & 1
 torch.lcm(torch.ones(0), torch.ones(0)); torch.gcd(torch.ones(0), torch.ones(0))
 torch.ones(0).bitwise_or_(1); torch.tensordot(torch.ones(2, 2), torch.ones(2, 2).long())
@@ -52,7 +54,8 @@ F.cosine_similarity(torch.ones(2, 3).long(), torch.ones(2, 3).long())
 F.cross_entropy(torch.ones(2, 3), torch.tensor([0, 1]), label_smoothing=-1.0)
 F.cross_entropy(torch.ones(2, 3), torch.ones(2, 3), label_smoothing=-1.0)
 F.cross_entropy(torch.ones(2, 3), torch.tensor([0, 1]), label_smoothing=2.0)
-F.dropout3d(torch.ones(2, 5), 0.5); F.dropout3d(torch.ones(2, 5, 3), 0.5); F.dropout3d(torch.ones(5), 1.0)
+F.dropout3d(torch.ones(2, 5), 0.5); F.dropout3d(torch.ones(2, 5, 3), 0.5)
+F.dropout3d(torch.ones(5), 1.0)
 """
 
 

@@ -1,4 +1,4 @@
-"""Weights under norms, parametrizations and masks, averaged models, initial values: shown in full."""
+"""Weights under norms, parametrizations and masks, and averaged models: shown in full."""
 
 from __future__ import annotations
 

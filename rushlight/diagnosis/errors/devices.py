@@ -44,7 +44,8 @@ module.to_empty(device=...) and its values from load_state_dict or from its own 
 
 @explains(
     (AssertionError, RuntimeError, NotImplementedError),
-    r"Torch not compiled with (CUDA|XPU|MPS)|Cannot access accelerator device|No CUDA GPUs|[Ff]ound no NVIDIA driver"
+    r"Torch not compiled with (CUDA|XPU|MPS)|Cannot access accelerator device"
+    r"|No CUDA GPUs|[Ff]ound no NVIDIA driver"
     r"|not linked with support for (\w+) devices|Could not run .* with arguments from the",
 )
 def missing(raised: Raised):
