@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 
-from .finding import Edit
+from .finding import Edit, Fix
 from .source import Source
 
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple)
@@ -121,3 +122,69 @@ def torch_name(source: Source) -> str:
                 if name.name in ("torch", "rushlight"):
                     return name.asname or name.name
     return "torch"
+
+
+def is_tensor_method(source: Source, node) -> bool:
+    """Whether a node is a call ``tensor.name(...)``, of something that is no imported module."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    root = node.func.value
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return True
+    return root.id not in imported(source)
+
+
+def imported(source: Source) -> set[str]:
+    """The names that import statements bind anywhere in a file."""
+    return {
+        (alias.asname or alias.name).split(".")[0]
+        for node in ast.walk(source.tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }
+
+
+def prefix_for(source: Source, module: str, last: str) -> str:
+    """How a file says ``torch`` or ``torch.nn``: its own alias, else the full name."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == module and (alias.asname or "." not in module):
+                    return alias.asname or alias.name
+        if isinstance(node, ast.ImportFrom) and node.module == module.rpartition(".")[0]:
+            for alias in node.names:
+                if alias.name == last:
+                    return alias.asname or last
+    if module == "torch" and prefix_for(source, "rushlight", "") != "rushlight":
+        return prefix_for(source, "rushlight", "")
+    return module
+
+
+def another(source: Source, func: ast.expr, name: str) -> str:
+    """Another class of the module that one comes from: ``nn.LogSoftmax`` for ``nn.Softmax``."""
+    if isinstance(func, ast.Attribute):
+        return f"{source.segment(func.value)}.{name}"
+    return name if name in imported(source) else f"{prefix_for(source, 'torch.nn', 'nn')}.{name}"
+
+
+_MODULES = {"torch": "import torch", "copy": "import copy", "nn": "from torch import nn"}
+
+
+def with_imports(fix: Fix) -> None:
+    """Adds the imports that a fix's new text needs and its file lacks, where its imports begin."""
+    for file in {e.file for e in fix.edits}:
+        source, mine = Source.of(file), [e for e in fix.edits if e.file == file]
+        first = next(
+            (s for s in source.tree.body if isinstance(s, (ast.Import, ast.ImportFrom))), None
+        ) if source else None  # fmt: skip
+        if first is None or getattr(first, "module", "") == "__future__":
+            continue
+        known = imported(source) | {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)}
+        used = set(re.findall(r"(?<![\w.])(\w+)\.\w", "\n".join(e.text for e in mine)))
+        added = [_MODULES[n] for n in _MODULES if n in used and n not in known]
+        text = "\n".join(a for a in added if a not in "\n".join(e.text for e in mine))
+        line = first.lineno
+        if text and not any(e.line <= line <= e.end_line for e in mine):
+            fix.edits.append(Edit(file, line, line, f"{text}\n{source.lines[line - 1]}"))

@@ -68,12 +68,12 @@ def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
     for keyword in call.keywords:
         if keyword.arg == name:
             return keyword.value
-    if position < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args):
+    if 0 <= position < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args):
         return call.args[position]
     return None
 
 
-def number_changes(module, position: int, name: str, wanted: int) -> list[Change]:
+def number_changes(module, position: int, name: str, wanted: int, sizes=()) -> list[Change]:
     """Changes after which an argument of the module's own construction would be ``wanted``.
 
     The outermost call whose argument is not a name passed on comes first: the decision was made
@@ -93,24 +93,28 @@ def number_changes(module, position: int, name: str, wanted: int) -> list[Change
         if parameter is None or depth + 1 == len(steps):
             break
         outer = steps[depth + 1].call
-        sibling = _sibling(step, outer, node, wanted)
+        sibling = _sibling(step, outer, node, wanted, sizes)
         if sibling is not None:
             return [sibling, *found]
         node = argument(outer, *parameter)
     return found
 
 
-def _sibling(step: Step, outer: ast.Call, node: ast.expr, wanted: int) -> Change | None:
+def _sibling(
+    step: Step, outer: ast.Call, node: ast.expr, wanted: int, sizes: tuple = ()
+) -> Change | None:
     """Another parameter of the same function that was given the wanted number: mixed up here.
 
-    Only where the wrong one is read elsewhere in the function, too, and so may be right itself.
+    Only where the wrong one may be right itself: it is read elsewhere in the function, too, or its
+    number is among ``sizes``.
     """
     function = step.source.function_of(step.call)
     names = [a.arg for a in [*function.args.posonlyargs, *function.args.args]]
     reads = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == node.id]
-    if len(reads) < 2:
-        return None
     shift = 1 if names[:1] in (["self"], ["cls"]) else 0
+    mine = argument(outer, names.index(node.id) - shift, node.id)
+    if len(reads) < 2 and getattr(mine, "value", None) not in sizes:
+        return None
     for place, name in enumerate(names):
         if place < shift or name == node.id:
             continue

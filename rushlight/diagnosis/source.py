@@ -16,7 +16,7 @@ class Source:
         self.file = file
         self.text = text
         self.lines = text.split("\n")
-        self.tree = ast.parse(text)
+        self.tree = _Plain().visit(ast.parse(text))
         for node in ast.walk(self.tree):
             for child in ast.iter_child_nodes(node):
                 child.parent = node
@@ -174,6 +174,16 @@ class Source:
         for line in self.lines[first - 1 : last]:
             out.append(" " * by + line if by > 0 and line.strip() else line[-by if by < 0 else 0 :])
         return "\n".join(out)
+
+
+class _Plain(ast.NodeTransformer):
+    """Takes annotations away: ``x: Tensor = f()`` is read as ``x = f()``, at the same place."""
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        self.generic_visit(node)
+        if node.value is None:
+            return node
+        return ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node)
 
 
 def _inside(node: ast.AST, outer: ast.AST) -> bool:

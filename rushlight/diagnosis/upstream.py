@@ -229,11 +229,12 @@ def attribute_of(holder, name: str) -> Spot | None:
         statements = source.attribute_assignments(name, node)
         if statements:
             first = min(statements, key=lambda s: s.lineno)
-            return Spot(source, _attribute_value(first, name))
+            return Spot(source, attribute_value(first, name))
     return None
 
 
-def _attribute_value(statement: ast.Assign, name: str) -> ast.expr:
+def attribute_value(statement: ast.Assign, name: str) -> ast.expr:
+    """The part of ``self.a, self.b = x, y`` that an attribute gets."""
     if isinstance(statement.value, ast.Tuple):
         for target in statement.targets:
             if isinstance(target, ast.Tuple) and len(target.elts) == len(statement.value.elts):
@@ -375,6 +376,6 @@ def _of_which_an_item(spot: Spot | None) -> Spot | None:
     if owner is None or not isinstance(held, ast.Attribute):
         return spot
     statements = spot.source.attribute_assignments(held.attr, owner)
-    values_ = [_attribute_value(s, held.attr) for s in statements]
+    values_ = [attribute_value(s, held.attr) for s in statements]
     made = next((v for v in values_ if isinstance(v, ast.Call)), None)
     return Spot(spot.source, made) if made is not None else spot

@@ -7,7 +7,7 @@ import ast
 import rushlight
 from rushlight import _C
 
-from .. import graphs, upstream, values
+from .. import changes, graphs, upstream, values
 from ..doctor import places
 from . import kept
 from .answer import Answer
@@ -148,7 +148,7 @@ def _step(source, node) -> str | None:
     """The last step of an expression: ``[1:]``, ``transpose(0, 2)``, ``T``."""
     if isinstance(node, ast.Subscript):
         return f"[{source.segment(node.slice)}]"
-    if isinstance(node, ast.Call) and places.is_tensor_method(source, node):
+    if isinstance(node, ast.Call) and changes.is_tensor_method(source, node):
         arguments = [source.segment(a) for a in [*node.args, *(k.value for k in node.keywords)]]
         return f"{node.func.attr}({', '.join(arguments)})"
     if isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "H", "mH", "real", "imag"):

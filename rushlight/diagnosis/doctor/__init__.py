@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from .. import registry, trial
+from .. import changes, registry, trial
 from ..finding import SEVERITIES, Finding
 from . import passes, watch
 
@@ -91,6 +91,8 @@ class Doctor:
         mechanical = [f for f in finding.fixes if f.edits]
         if not self.trials or not mechanical:
             return
+        for fix in mechanical:
+            changes.with_imports(fix)
         limit = max(20.0, 4 * self.seconds)
 
         def attempt(fix):
@@ -131,6 +133,7 @@ _EFFECTS = {
     "optimizer-never-steps": {"gradients-never-zeroed"},
     "optimizer-made-in-loop": {"gradients-never-zeroed"},
     "clip-at-wrong-place": {"gradients-explode", "learning-rate-too-large"},
+    "causal-mask-inverted": {"nan-made", "nan-gradient"},
     "nan-made": {"loss-scale-falls"},
     "nan-gradient": {"loss-scale-falls"},
     "dropout-while-evaluating": {"graph-never-used"},

@@ -7,6 +7,7 @@ import sys
 
 from rushlight import _C
 
+from .. import changes
 from ..finding import Edit, Finding, Related
 from ..source import Source
 from . import calls
@@ -101,45 +102,7 @@ def freezing(source: Source) -> tuple[ast.AST, ast.expr] | None:
 
 def is_method(site: Site) -> bool:
     """Whether the call is ``tensor.name(...)`` and not ``torch.name(...)``."""
-    return is_tensor_method(site.source, site.node)
-
-
-def is_tensor_method(source: Source, node) -> bool:
-    """Whether a node is a call ``tensor.name(...)``, of something that is no imported module."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return False
-    root = node.func.value
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    if not isinstance(root, ast.Name):
-        return True
-    return root.id not in imported(source)
-
-
-def imported(source: Source) -> set[str]:
-    """The names that import statements bind anywhere in a file."""
-    return {
-        (alias.asname or alias.name).split(".")[0]
-        for node in ast.walk(source.tree)
-        if isinstance(node, (ast.Import, ast.ImportFrom))
-        for alias in node.names
-    }
-
-
-def prefix_for(source: Source, module: str, last: str) -> str:
-    """How a file says ``torch`` or ``torch.nn``: its own alias, else the full name."""
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name == module and (alias.asname or "." not in module):
-                    return alias.asname or alias.name
-        if isinstance(node, ast.ImportFrom) and node.module == module.rpartition(".")[0]:
-            for alias in node.names:
-                if alias.name == last:
-                    return alias.asname or last
-    if module == "torch" and prefix_for(source, "rushlight", "") != "rushlight":
-        return prefix_for(source, "rushlight", "")
-    return module
+    return changes.is_tensor_method(site.source, site.node)
 
 
 def built(module) -> tuple[Source, ast.Call] | None:
@@ -222,3 +185,8 @@ def no_grad_around(source: Source, node: ast.AST):
             return next((d for d in at.decorator_list if is_no_grad(source, d)), None)
         at = getattr(at, "parent", None)
     return None
+
+
+def in_loop(site: Site) -> bool:
+    """Whether a place stands in a loop of its function."""
+    return site.statement is not None and bool(site.source.loops_around(site.statement))

@@ -67,6 +67,8 @@ class Watch:
     loader_made(loader)              after a DataLoader is made
     seeded(seed)                     before the global random state is set
     asked(loader)                    before a batch is asked for
+    from_array(array, tensor)        after torch.from_numpy
+    exhausted(loader)                an iterator of it is asked again after its end
     waited(loader, seconds, computed)     how long a batch took, and what followed the one before
     """
 
@@ -208,6 +210,11 @@ def heard(original, before=None, after=None, failed=None):
 
 
 def _backward(watch, original):
+    running = []  # a call is handed on to itself by the mode that sees ops: told once
+
+    def is_again():
+        return len(running) > 1 and running[-1] is running[-2]
+
     def arguments(gradient=None, retain_graph=None, create_graph=False, inputs=None):
         return {
             "gradient": gradient,
@@ -217,13 +224,17 @@ def _backward(watch, original):
         }
 
     def before(tensor, *args, **kwargs):
-        watch.tell("backward", tensor, arguments(*args, **kwargs))
+        running.append(tensor)
+        if not is_again():
+            watch.tell("backward", tensor, arguments(*args, **kwargs))
 
     def after(result, tensor, *args, **kwargs):
-        watch.tell("backward_end", tensor, arguments(*args, **kwargs), None)
+        failed(None, tensor, *args, **kwargs)
 
     def failed(error, tensor, *args, **kwargs):
-        watch.tell("backward_end", tensor, arguments(*args, **kwargs), error)
+        if not is_again():
+            watch.tell("backward_end", tensor, arguments(*args, **kwargs), error)
+        del running[-1:]
 
     return heard(original, before, after, failed)
 
@@ -303,6 +314,7 @@ def _places():
             (DataLoader, "__iter__", batches.begun),
             (_BaseDataLoaderIter, "__next__", batches.handed_on),
         ],
+        "from_array": [(torch, "from_numpy", _after("from_array", lambda a, k, r: (a[0], r)))],
         "loader_made": [(DataLoader, "__init__", _after("loader_made"))],
         "apply": [(autograd.Function, "apply", _apply)],
         "module_zero_grad": [(nn.Module, "zero_grad", _before("module_zero_grad"))],
@@ -336,12 +348,12 @@ class _Batches:
     """Tells of batches and of the time between them, by the iterator that a loader gave."""
 
     def __init__(self):
-        self.of = weakref.WeakKeyDictionary()  # [loader, asked, given] of an iterator
+        self.of = weakref.WeakKeyDictionary()  # [loader, asked, given, at its end] of an iterator
 
     def begun(self, watch, original):
         def after(batches, loader):
             with contextlib.suppress(TypeError):  # an iterator of the user's own, without weak refs
-                self.of[batches] = [loader, 0.0, 0.0]
+                self.of[batches] = [loader, 0.0, 0.0, False]
 
         def before(loader):
             watch.tell("loader", loader)
@@ -359,10 +371,18 @@ class _Batches:
             known = self.of.get(batches)
             if known is None:
                 return
-            loader, asked, given = known
+            loader, asked, given, _ = known
             now = time.perf_counter()
             watch.tell("waited", loader, now - asked, asked - given if given else 0.0)
             watch.tell("batch", loader, batch)
             known[2] = time.perf_counter()
 
-        return heard(original, before, after)
+        def failed(error, batches):
+            known = self.of.get(batches)
+            if known is None or not isinstance(error, StopIteration):
+                return
+            if known[3]:
+                watch.tell("exhausted", known[0])
+            known[3] = True
+
+        return heard(original, before, after, failed)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import traceback
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -68,7 +70,9 @@ def diagnose(error: BaseException) -> Finding | None:
             if not raised.frames:
                 return None
             found = rule.look(raised)
-        except Exception:
+        except Exception as failure:
+            if os.environ.get("RUSHLIGHT_DOCTOR_DEBUG"):
+                traceback.print_exception(failure)
             continue
         if found is not None:
             return found

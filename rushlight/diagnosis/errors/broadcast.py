@@ -6,10 +6,10 @@ import ast
 
 from rushlight import nn
 
-from .. import changes, construction, upstream, values
+from .. import changes, construction, frames, upstream, values
 from ..finding import Fix, Related
 from ..registry import explains, kind
-from . import Raised, try_calls
+from . import Raised, reductions, try_calls
 
 kind(
     "broadcast-shapes",
@@ -44,13 +44,16 @@ def broadcast(raised: Raised):
     at = raised.innermost
     if at.source is None or at.node is None:
         return None
+    masked = _attention_mask(raised, at)
+    if masked is not None:
+        return masked
     known = upstream.tensors(at)[:2]
     if len(known) < 2:
         return _inside_a_loss(raised, at)
     (left, a), (right, b) = known
     texts = [at.source.segment(left), at.source.segment(right)]
     evidence = aligned(texts, [a, b])
-    branch = _branch(raised, at, a, b, evidence)
+    branch = _branch(raised, at, a, b, evidence) or _reduced(raised, a, b)
     if branch is not None:
         return branch
     fixes = []
@@ -81,6 +84,42 @@ def broadcast(raised: Raised):
         f"{first}: {raised.match[1]} and {raised.match[2]} do not line up",
         evidence=evidence,
         fixes=try_calls(raised, fixes) if fixes else [],
+    )
+
+
+def _reduced(raised: Raised, a, b):
+    """One operand lost another dimension than the one that would leave the other's shape."""
+    for one, other in ((a, b), (b, a)):
+        found = reductions.wrong_dimension(raised, one, tuple(other.shape).__eq__)
+        if found is not None:
+            return found
+    return None
+
+
+def _attention_mask(raised: Raised, at):
+    """A mask of (batch, keys) for scores of (batch, heads, queries, keys)."""
+    if frames.called(at.node) != "scaled_dot_product_attention":
+        return None
+    node = construction.argument(at.node, 3, "attn_mask")
+    key = upstream.inner(raised.error, "key")
+    if key is None and len(at.node.args) > 1:
+        key = upstream.value(at, at.node.args[1])
+    mask = upstream.value(at, node) if node is not None else None
+    if not values.is_tensor(mask) or not values.is_tensor(key):
+        return None
+    if mask.dim() != 2 or tuple(mask.shape) != (key.shape[0], key.shape[-2]):
+        return None
+    text = changes.atom(at.source, node) + ("[:, None, None, :]" if key.dim() == 4 else "[:, None]")
+    call = changes.with_part(at.source, at.node, node, text)
+    fix = Fix(text, [at.source.replace((node, text))], call=call)
+    return raised.finding(
+        "broadcast-shapes",
+        "the mask says which keys of each sample count, and has no place for heads and queries",
+        evidence=[
+            f"mask {values.describe(mask)}: (batch, keys)",
+            f"the scores have {'heads and ' if key.dim() == 4 else ''}queries between those two",
+        ],
+        fixes=try_calls(raised, [fix]),
     )
 
 

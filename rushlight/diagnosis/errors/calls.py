@@ -171,7 +171,8 @@ def _layer_without_return(raised: Raised, at):
 
 @explains(
     (AttributeError, TypeError),
-    r"must be Tensor, not tuple|'tuple' object has no attribute|unsupported operand .*'tuple'",
+    r"must be Tensor, not tuple|tuple indices must be|'tuple' object has no attribute"
+    r"|unsupported operand .*'tuple'",
 )
 def tuples(raised: Raised):
     """The recurrent layer or attention whose whole result was handed on."""
@@ -273,7 +274,7 @@ def classes(raised: Raised):
     parts = [at.node, *upstream.operands(at)]
     for part in parts:
         spot = _spot_of(raised, at, part)
-        if spot is None or not isinstance(spot.node, ast.Call):
+        if spot is None or not isinstance(spot.node, ast.Call) or not spot.node.args:
             continue
         made = (spot.at or at).value(spot.node.func, None)
         if not isinstance(made, type) or not issubclass(made, nn.Module):
@@ -287,7 +288,8 @@ def classes(raised: Raised):
 
 def _made_with_data(raised: Raised, at, spot, made: type):
     source, func = spot.source, spot.node.func
-    bound = upstream.bound(raised, spot.at or at, func) if _is_own(made) else None
+    named = _is_own(made) or isinstance(func, ast.Name)
+    bound = upstream.bound(raised, spot.at or at, func) if named else None
     place, fixes = spot.place, []
     if bound is not None and isinstance(bound.node, (ast.Name, ast.Attribute)):
         place = bound.place

@@ -6,7 +6,7 @@ import ast
 
 from rushlight import _C, nn
 
-from .. import changes, construction, upstream, values
+from .. import changes, construction, frames, upstream, values
 from ..finding import Fix, Related
 from ..registry import explains, kind
 from . import Raised, try_calls
@@ -101,7 +101,9 @@ def channels(raised: Raised):
 def _number(raised: Raised, layer, id: str, argument: tuple, wanted: int, title: str, evidence):
     """A finding at the line where a number of a layer was decided."""
     at = raised.innermost
-    found = construction.number_changes(layer, *argument, wanted)
+    given = upstream.inner(raised.error, "input")
+    sizes = tuple(given.shape) if values.is_tensor(given) else ()
+    found = construction.number_changes(layer, *argument, wanted, sizes)
     if not found:
         return raised.finding(id, title, evidence=evidence)
     first = found[0].step
@@ -151,6 +153,9 @@ def rank(raised: Raised):
     """A missing batch or channel dimension before a convolution or a BatchNorm."""
     at, node = raised.innermost, raised.innermost.node
     given = upstream.inner(raised.error, "input")
+    other = _other_rank(raised, given) if values.is_tensor(given) else None
+    if other is not None:
+        return other
     if not isinstance(node, ast.Call) or not node.args or not values.is_tensor(given):
         return None
     fixes = []
@@ -163,6 +168,29 @@ def rank(raised: Raised):
         f"the layer got {values.shape_of(given)}: a dimension is missing",
         evidence=[f"input {values.describe(given)}"],
         fixes=try_calls(raised, fixes),
+    )
+
+
+def _other_rank(raised: Raised, given):
+    """A BatchNorm2d where the data are rows: the class was chosen where it is built."""
+    layer, at = raised.modules()[-1] if raised.modules() else None, raised.innermost
+    fitting = {2: "1d", 3: "1d", 4: "2d", 5: "3d"}.get(given.dim())
+    name = type(layer).__name__
+    known = name.startswith(("BatchNorm", "InstanceNorm")) and fitting is not None
+    if not known or name.endswith(fitting) or given.shape[1] != layer.num_features:
+        return None
+    spot = upstream.of_module(layer)
+    if spot is None or name not in spot.source.segment(spot.node.func):
+        return None
+    text = changes.another(spot.source, spot.node.func, name[:-2] + fitting)
+    fixes = [Fix(f"{name[:-2]}{fitting}", [spot.source.replace((spot.node.func, text))])]
+    return raised.finding(
+        "layer-width",
+        f"{name} got {values.shape_of(given)}: {name[:-2]}{fitting} is for that",
+        spot.place,
+        evidence=[f"input {values.describe(given)}, {given.shape[1]} channels in dimension 1"],
+        related=at.related(spot.place, "the call that failed"),
+        fixes=fixes,
     )
 
 
@@ -251,6 +279,51 @@ def recurrent(raised: Raised):
         have,
         f"{name} was built for {raised.match[1]} features and got {have}",
         [f"input {shown}"],
+    )
+
+
+@explains(AssertionError, r"was expecting embedding dimension of (\d+), but got (\d+)")
+def attention(raised: Raised):
+    """embed_dim of a MultiheadAttention, d_model of a layer that holds one."""
+    layer, have = raised.modules()[-1], int(raised.match[2])
+    spot, name = upstream.of_module(layer), "embed_dim"
+    if spot is not None and frames.called(spot.node).startswith("Transformer"):
+        name = "d_model"
+    path = values.module_path(raised.modules()[0], layer) or type(layer).__name__
+    return _number(
+        raised,
+        layer,
+        "layer-width",
+        (0, name),
+        have,
+        f"{path} was built for width {raised.match[1]} and got {have}",
+        [f"the query's last dimension is {have}"],
+    )
+
+
+@explains(AssertionError, r"Expected key_padded_mask\.shape\[\d\] to be (\d+), but got (\d+)")
+def padding_mask(raised: Raised):
+    """A mask of (batch, keys), and an attention that reads the time first."""
+    layer, at = raised.modules()[-1] if raised.modules() else None, raised.innermost
+    mask = upstream.inner(raised.error, "key_padding_mask")
+    spot = upstream.of_module(layer) if layer is not None else None
+    if spot is None or not values.is_tensor(mask):
+        return None
+    evidence = [f"key_padding_mask {values.describe(mask)}"]
+    key = upstream.inner(raised.error, "key")
+    if getattr(layer, "batch_first", True) or not values.is_tensor(key):
+        return raised.finding(
+            "layer-width", "the mask is for other keys than there are", evidence=evidence
+        )
+    evidence.append(f"the attention reads (time, batch, width): {key.shape[0]} steps")
+    text = changes.with_keyword(spot.source, spot.node, "batch_first", "True")
+    return raised.finding(
+        "layer-width",
+        "the attention reads dimension 0 as time, the mask has the batch there",
+        spot.place,
+        evidence=evidence,
+        related=at.related(spot.place, "the call that failed"),
+        fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
     )
 
 

@@ -48,6 +48,15 @@ def not_updated(raised: Raised):
     call, statement, scaler = at.node, at.statement, _scaler(raised)
     if scaler is None:
         return None
+    again = _unscaled_before(at, scaler) if raised.match[1] == "unscale_" else None
+    if again is not None:
+        return raised.finding(
+            "scaler-not-updated",
+            f"{scaler}.unscale_ divides the gradients that line {again.lineno} has divided",
+            evidence=[f"2 calls of {scaler}.unscale_, 0 of {scaler}.step between them"],
+            related=[Related(at.file, again.lineno, "divided them first")],
+            fixes=[Fix("without the second unscale_", [at.source.remove(statement)])],
+        )
     steps = [
         node
         for node in ast.walk(at.source.function_of(call) or at.source.tree)
@@ -66,6 +75,19 @@ def not_updated(raised: Raised):
         related=related,
         fixes=[fix],
     )
+
+
+def _unscaled_before(at, scaler: str):
+    """A call of unscale_ in the same block before this one, with no step between them."""
+    block = getattr(at.statement.parent, "body", [])
+    before = block[: block.index(at.statement)] if at.statement in block else []
+    for statement in reversed(before):
+        for node in ast.walk(statement):
+            if upstream.called(node) in ("step", "update"):
+                return None
+            if upstream.called(node) == "unscale_" and ast.unparse(node.func.value) == scaler:
+                return node
+    return None
 
 
 @explains(AssertionError, r"Attempted (step|unscale_|update) but _scale is None")

@@ -10,7 +10,7 @@ from rushlight import _C, nn
 from .. import changes, construction, upstream, values
 from ..finding import Fix, Related
 from ..registry import explains, kind
-from . import Raised, try_calls
+from . import Raised, reductions, try_calls
 
 kind(
     "linear-features",
@@ -54,7 +54,19 @@ def product(raised: Raised):
     if layer is None:
         return _matrices(raised)
     have = int(raised.match[2])
-    return _flatten(raised, layer) or _features(raised, layer, modules, have)
+    before = _flatten(raised, layer) or _before(raised, layer)
+    return before or _features(raised, layer, modules, have)
+
+
+def _before(raised: Raised, layer):
+    """The layer is right: what it got was reduced or viewed in another way than was meant."""
+    given = _layer_frame_input(raised)
+    if given is None:
+        return None
+    wanted = layer.in_features
+    return reductions.wrong_dimension(
+        raised, given, lambda shape: len(shape) > 1 and shape[-1] == wanted
+    ) or reductions.batch_lost(raised, given, wanted)
 
 
 def _input(raised: Raised):

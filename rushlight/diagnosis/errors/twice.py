@@ -85,6 +85,9 @@ def _carried(raised: Raised, at, entered, made, evidence):
     if not spots:
         return _collected(raised, at, evidence) or _from_caller(raised, at, entered, evidence)
     first, fixes = spots[0], [fix for spot in spots for fix in _detached(raised, spot)]
+    ignored = _ignored(raised, spots, at, evidence)
+    if ignored is not None:
+        return ignored
     return raised.finding(
         "graph-carried-over",
         f"{first.text} comes from the step before with its graph",
@@ -96,6 +99,26 @@ def _carried(raised: Raised, at, entered, made, evidence):
         related=[Related(at.file, at.line, "the second backward")],
         fixes=fixes,
     )
+
+
+def _ignored(raised: Raised, spots, at, evidence):
+    """``h.detach()`` as a statement: its result is thrown away."""
+    for spot in spots:
+        source, name = spot.source, ast.unparse(spot.node)
+        for node in ast.walk(source.function_of(spot.node) or source.tree):
+            call = node.value if isinstance(node, ast.Expr) else None
+            if upstream.called(call) != "detach" or ast.unparse(call.func.value) != name:
+                continue
+            text = f"{name} = {source.segment(call)}"
+            return raised.finding(
+                "graph-carried-over",
+                f"{name}.detach() returns a new tensor, and nothing takes it",
+                (source.file, node.lineno),
+                evidence=[*evidence, f"{name} itself keeps its graph"],
+                related=[Related(at.file, at.line, "the second backward")],
+                fixes=[Fix(text, [source.replace((node, text))])],
+            )
+    return None
 
 
 def _collected(raised: Raised, at, evidence):
@@ -379,7 +402,53 @@ def _without_sum(at) -> list[Fix]:
     return [Fix(f"{other.id}.backward(): the sum of all turns is for showing", edits)]
 
 
+def _computed_once(raised: Raised, at, root, freed_by, made, evidence):
+    """A loss that is computed before the loop whose every turn goes back through it."""
+    source, loops = at.source, at.source.loops_around(at.node)
+    spots = [s for s in (made, upstream.of_tensor(root)) if s is not None]
+    if not loops or not spots or freed_by.place != (at.file, at.line):
+        return None
+    block = next((b for b in _blocks(loops[-1].parent) if loops[-1] in b), [])
+    before = block[: block.index(loops[-1])]
+    moved = {s.statement for s in spots if s.statement in before}
+    if not moved or any(s.statement.lineno >= loops[0].lineno for s in spots):
+        return None
+    todo = list(moved)
+    while todo:  # what they read of other results that require grad
+        statement = todo.pop()
+        for name in [n for n in ast.walk(statement.value) if isinstance(n, ast.Name)]:
+            held = at.value(name, None)
+            if values.is_tensor(held) and held.grad_fn is not None:
+                scope = source.function_of(name)
+                earlier = source.last_assignment(name.id, statement.lineno, scope)
+                if earlier in before and earlier not in moved:
+                    moved.add(earlier)
+                    todo.append(earlier)
+    ordered = sorted(moved, key=lambda s: s.lineno)
+    if not all(isinstance(s, ast.Assign) for s in ordered):
+        return None
+    begin = loops[0].body[0]
+    text = "\n".join(source.segment(s) for s in ordered)
+    edits = [*(source.remove(s) for s in ordered), source.insert_before(begin, text)]
+    lines = " and ".join(str(s.lineno) for s in ordered)
+    return raised.finding(
+        "backward-twice",
+        "the loss is computed once, before the loop whose turns all go back through it",
+        (at.file, ordered[0].lineno),
+        evidence=[*evidence, f"line {lines} runs once, backward() in each turn"],
+        related=[Related(at.file, at.line, "the second backward")],
+        fixes=[Fix(f"line {lines} into the loop, anew in each turn", edits)],
+    )
+
+
+def _blocks(node: ast.AST) -> list[list]:
+    return [b for name in ("body", "orelse", "finalbody") if (b := getattr(node, name, None))]
+
+
 def _shared(raised: Raised, at, root, entered, freed_by, made, evidence):
+    once = _computed_once(raised, at, root, freed_by, made, evidence)
+    if once is not None:
+        return once
     first, second = freed_by.statement, at.statement
     related = [Related(at.file, at.line, "the second backward")]
     if made is not None:

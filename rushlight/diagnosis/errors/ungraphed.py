@@ -254,6 +254,8 @@ class _Search:
             statement = source.last_assignment(node.id, node.lineno, scope)
             value = getattr(statement, "value", None)
             spot = upstream.Spot(source, value) if value is not None else None
+        elif source.class_of(node) is not None and ast.unparse(node.value) == "self":
+            spot = _kept_before(node, source)
         if spot is not None:
             self.expression(spot.node, spot.source, spot.at, depth + 1)
             statement = spot.statement
@@ -341,6 +343,15 @@ class _Search:
             text = changes.with_keyword(spot.source, spot.node, "requires_grad", "True")
         fix = Fix(text, [spot.source.replace((spot.node, text))])
         return [Cut(spot, f"{ast.unparse(chosen[0][0])} does not require grad", [fix])]
+
+
+def _kept_before(node: ast.Attribute, source: Source) -> upstream.Spot | None:
+    """What ``self.NAME`` was given: in the same function before it, else anywhere in its class."""
+    statements = source.attribute_assignments(node.attr, source.class_of(node))
+    mine = [s for s in statements if source.function_of(s) is source.function_of(node)]
+    before = [s for s in mine if s.lineno < node.lineno]
+    chosen = before[-1:] or statements[:1]
+    return upstream.Spot(source, upstream.attribute_value(chosen[0], node.attr)) if chosen else None
 
 
 class _Head:

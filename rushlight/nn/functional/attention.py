@@ -286,6 +286,9 @@ def _by_head(projected, static, name, heads, head_dim):
 def _merge_masks(attn_mask, key_padding_mask, bsz, num_heads, src_len):
     if key_padding_mask is None:
         return attn_mask
+    for dim, size in enumerate((bsz, src_len)):
+        have = key_padding_mask.shape[dim]
+        _check(have == size, f"Expected key_padded_mask.shape[{dim}] to be {size}, but got {have}")
     padding = key_padding_mask.view(bsz, 1, 1, src_len)
     padding = padding.expand(-1, num_heads, -1, -1).reshape(bsz * num_heads, 1, src_len)
     return padding if attn_mask is None else attn_mask + padding

@@ -254,6 +254,10 @@ def _is_held_outside(frame, held) -> bool:
     return False
 
 
+# What names a model that is to stay as it is while another one learns.
+COPIES = ("best", "backup", "snapshot", "saved", "target", "teacher", "frozen", "reference", "ema")
+
+
 @check
 class LiveBest(Check):
     """The best model kept by another name, or its state in a dictionary of live tensors."""
@@ -277,7 +281,7 @@ class LiveBest(Check):
 
     def look(self, room, file):
         for name, held in list(room.items()):
-            if not any(w in name.lower() for w in ("best", "backup", "snapshot", "saved")):
+            if not any(w in name.lower() for w in COPIES):
                 continue
             if isinstance(held, nn.Module):
                 live = any(m is held for m in self.passes.models.values()) and held.training
@@ -312,11 +316,12 @@ class LiveBest(Check):
                 edit = source.replace((value.value, new))
             else:
                 continue
-            if not source.loops_around(node) and what == "model":
-                continue
+            again = source.assignments(name, source.function_of(node))
+            if not source.loops_around(node) and what == "model" and len(again) > 1:
+                continue  # it may be replaced by a copy later
             if edit is None:
                 edit = source.replace((value, new))
-                if "copy" not in places.imported(source):
+                if "copy" not in changes.imported(source):
                     head = source.indented(node, "import copy")
                     edit = type(edit)(edit.file, edit.line, edit.end_line, f"{head}\n{edit.text}")
             evidence = [f"after {steps} steps {name} still is the live {what}: it changed with it"]

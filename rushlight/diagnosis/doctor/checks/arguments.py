@@ -45,6 +45,7 @@ sum. Keep the dimension: x / x.sum(1, keepdim=True).
 SOFTMAX = ("softmax", "_softmax", "special_softmax", "log_softmax", "special_log_softmax")
 ROWS = ("nll_loss", "nll_loss_nd", "argmax", "max", "topk", "multinomial", "kl_div",
         "cross_entropy", "cross_entropy_loss")  # fmt: skip
+POOLING = ("matmul", "mm", "bmm", "mul", "einsum")
 TARGETED = ("cross_entropy", "cross_entropy_loss", "nll_loss", "nll_loss_nd",
             "binary_cross_entropy", "binary_cross_entropy_with_logits")  # fmt: skip
 REDUCING = ("sum", "mean", "amax", "amin", "norm", "std", "logsumexp", "linalg_vector_norm",
@@ -58,8 +59,8 @@ class OverBatch(Check):
     needs: ClassVar = {"*": (f"op {' '.join(SOFTMAX)}", 1, "no softmax was seen")}
 
     def start(self, doctor):
-        self.made, self.seen = {}, {}
-        doctor.watch.on("op", self.op, {*SOFTMAX, *ROWS})
+        self.made, self.seen, self.scores, self.pooled = {}, {}, {}, set()
+        doctor.watch.on("op", self.op, {*SOFTMAX, *ROWS, *POOLING})
 
     def op(self, op):
         if op.name in SOFTMAX:
@@ -67,6 +68,14 @@ class OverBatch(Check):
             result = op.result
             if dim in (0, -2) and result.dim() == 2 and min(result.shape) > 1:
                 self.made[op.site] = (op.site, op.module, tuple(result.shape), op.name)
+                if op.source is not None and op.source.root.name == "linear":
+                    self.scores.setdefault(op.site, None)  # rows of a Linear are samples
+            return
+        if op.name in POOLING:
+            for made in map(op.calls.made, op.args[:2]):
+                if made is not None and made.root.site in self.scores:
+                    self.scores.pop(made.root.site)  # weights of an average over the samples
+                    self.pooled.add(made.root.site)
             return
         if op.source is None or op.source.root.site not in self.made:
             return
@@ -77,6 +86,9 @@ class OverBatch(Check):
         self.seen.setdefault(op.source.root.site, (op.name, op.site))
 
     def findings(self, doctor):
+        for site in self.scores:
+            if site not in self.pooled:
+                self.seen.setdefault(site, (None, None))
         return [self.finding(*self.made[site], *used) for site, used in self.seen.items()]
 
     def finding(self, site, module, shape, name, user, used):
@@ -90,16 +102,18 @@ class OverBatch(Check):
             numbers = [k.value for k in call.keywords if k.arg == "dim"]
             numbers += [a for a in call.args if ast.unparse(a) in ("0", "-2")]
             fixes = [Fix("dim=1", [source.replace((n, "1"))]) for n in numbers[:1]]
+        reader = f"{user} reads the {shape[0]} rows" if user else f"its {shape[0]} rows are samples"
         evidence = [
             (
                 f"{name} of {shape} over dimension 0: each of {shape[1]} columns sums to one, "
-                f"and {user} reads the {shape[0]} rows"
+                f"and {reader}"
             )
         ]
         return found(
             "softmax-over-batch", "wrong result", at,
             f"{name} runs over the {shape[0]} samples, not over the {shape[1]} classes", evidence,
-            [(used, "where its rows are read")] if used.line != place_line(at) else [], fixes,
+            [(used, "where its rows are read")] if used and used.line != place_line(at) else [],
+            fixes,
         )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from rushlight import nn
 
+from ... import changes
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
 from .. import places
@@ -216,7 +217,7 @@ class Snapshot(Check):
         statement = site.statement
         new = f"copy.deepcopy({source.segment(call)})"
         edits = [source.replace((call, new))]
-        if "copy" not in places.imported(source):
+        if "copy" not in changes.imported(source):
             line = source.lines[statement.lineno - 1 : statement.end_lineno]
             changed = edits[0].text
             edits = (

@@ -9,6 +9,7 @@ from rushlight import _C, nn
 
 from ... import changes
 from ...finding import Fix
+from ...frames import called
 from ...registry import Check, check, kind
 from .. import places
 from ..places import found
@@ -155,6 +156,7 @@ class LeafLoss(Check):
                     cut[1] if cut is not None else (site.file, node.lineno),
                     "requires_grad on the loss hides that its graph was cut", evidence,
                     [(site, "the backward that reaches nothing"), (made, "the loss is made here")],
+                    _attached(site.source, node),
                 )
             )  # fmt: skip
         return out
@@ -191,11 +193,23 @@ def _rebuilt(built):
     return None if isinstance(value, ast.Constant) else value
 
 
+def _attached(source, node) -> list[Fix]:
+    """``loss.data.requires_grad_()``: the loss itself."""
+    on = node.func.value if isinstance(node, ast.Call) else None
+    inner = on.value if isinstance(on, ast.Attribute) and on.attr == "data" else None
+    inner = on.func.value if called(on) == "detach" else inner
+    if inner is None:
+        return []
+    return [Fix(ast.unparse(inner), [source.replace((node, source.segment(inner)))])]
+
+
 def _set_on(site):
     """``loss.requires_grad = True`` or ``loss.requires_grad_()`` before a backward."""
     call = places.call_at(site)
     if call is None or not isinstance(call.func, ast.Attribute):
         return None
+    if called(call.func.value) == "requires_grad_":
+        return call.func.value
     name = ast.unparse(call.func.value)
     for node in ast.walk(site.source.function_of(call) or site.source.tree):
         target = node.targets[0] if isinstance(node, ast.Assign) else None

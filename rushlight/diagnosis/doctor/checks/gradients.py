@@ -64,9 +64,20 @@ class State:
         self.zero_site = self.apart = None  # where gradients are cleared, though not at each step
 
 
+kind(
+    "step-before-backward",
+    "The optimizer steps before backward has made its gradients",
+    """
+A turn of a training loop is zero_grad, forward, backward, step. Where the step stands before
+backward, it finds the gradients that zero_grad has just cleared and changes nothing, and those that
+backward makes after it are cleared at the start of the next turn: the weights stay as they are.
+""",
+)
+
+
 @check
 class Zeroing(Check):
-    kinds = ("gradients-never-zeroed", "gradients-zeroed-before-step")
+    kinds = ("gradients-never-zeroed", "gradients-zeroed-before-step", "step-before-backward")
     needs: ClassVar = {
         "*": ("step", 3, "fewer than 3 optimizer steps"),
     }
@@ -189,7 +200,28 @@ class Zeroing(Check):
             [(back, "each backward adds to what is there"), (state.step_site, "the step")], [fix],
         )  # fmt: skip
 
+    def step_first(self, state):
+        """The step stands before the backward of its turn: what it would use is cleared by then."""
+        step, back = state.step_site, state.backward_site
+        a, b = step.statement, back.statement
+        alike = step.code is back.code and a is not None and b is not None and a.parent is b.parent
+        if not alike or not a.lineno < b.lineno or not isinstance(a, ast.Expr):
+            return None
+        edits = [step.source.remove(a), step.source.insert_after(b, step.source.segment(a))]
+        return found(
+            "step-before-backward",
+            "wrong result",
+            step,
+            "the optimizer steps before the backward of its turn",
+            [f"{state.lost} of {state.steps} steps found no gradient, or zeros"],
+            [(back, "the backward, after it"), (state.lost_site, "cleared before the next step")],
+            [Fix(f"{step.source.segment(a)} after backward", edits)],
+        )
+
     def wrong_place(self, state):
+        first = self.step_first(state)
+        if first is not None:
+            return first
         site, back, fixes = state.lost_site, state.backward_site, []
         if site.statement is not None and back.code is site.code and back.statement is not None:
             edit = places.moved_before(site.source, site.statement, back.statement)

@@ -158,7 +158,7 @@ class Kept(Check):
         if isinstance(statement, ast.AugAssign):
             fixes = [_detached(source, statement.value)]
             if saved and self.is_read_only(source, statement):
-                torch = places.prefix_for(source, "torch", "torch")
+                torch = changes.prefix_for(source, "torch", "torch")
                 edit = changes.within(source, statement, f"with {torch}.no_grad():")
                 fixes.insert(0, Fix(f"under {torch}.no_grad(): no backward uses them", [edit]))
         elif what == "tensor" and isinstance(statement, ast.Assign):
@@ -203,9 +203,7 @@ class Kept(Check):
         """``total = total + loss``: the other operand; a hidden state: the whole."""
         value = statement.value
         if isinstance(value, ast.BinOp):
-            sides = [
-                s for s in (value.left, value.right) if ast.unparse(s).rpartition(".")[2] != name
-            ]
+            sides = [s for s in (value.left, value.right) if not _reads(s, name)]
             if len(sides) == 1:
                 return [_detached(source, sides[0])]
         if isinstance(value, ast.IfExp):
@@ -226,6 +224,11 @@ class Kept(Check):
             edit = source.insert_after(statement, f"{target} = {target}.detach()")
             return [_detached(source, value), Fix(f"{target}.detach() after it", [edit])]
         return []
+
+
+def _reads(node, name: str) -> bool:
+    """Whether an expression reads a name, or an attribute of that name."""
+    return any(getattr(n, "id", getattr(n, "attr", None)) == name for n in ast.walk(node))
 
 
 class Look(NamedTuple):
@@ -438,7 +441,7 @@ class Unused(Check):
         ]
         fixes, statement = [], site.statement
         if statement is not None:
-            torch = places.prefix_for(site.source, "torch", "torch")
+            torch = changes.prefix_for(site.source, "torch", "torch")
             first, last = statement.lineno, statement.end_lineno
             text = site.source.indented(statement, f"with {torch}.no_grad():") + "\n"
             text += site.source.reindented(first, last, 4)

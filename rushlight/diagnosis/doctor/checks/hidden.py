@@ -6,6 +6,7 @@ import ast
 
 from rushlight import _C, nn
 
+from ... import changes
 from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
@@ -156,7 +157,7 @@ class Hidden(Check):
         node = statement.value
         kinds = "Module" if isinstance(inner[0], nn.Module) else "Parameter"
         wanted = f"{kinds}{'Dict' if isinstance(value, dict) else 'List'}"
-        torch_nn = places.prefix_for(source, "torch.nn", "nn")
+        torch_nn = changes.prefix_for(source, "torch.nn", "nn")
         new = f"{torch_nn}.{wanted}"
         count = sum(p.numel() for p in missing)
         evidence = [

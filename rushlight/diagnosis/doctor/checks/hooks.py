@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from rushlight import nn
 
-from ...finding import Fix
+from ...finding import Edit, Fix
 from ...registry import Check, check, kind
 from .. import places
 from ..calls import site_of
@@ -88,3 +88,69 @@ def _value(node, frame):
             return owner._modules.get(node.attr, vars(owner).get(node.attr))
         return getattr(owner, "__dict__", {}).get(node.attr)
     return None
+
+
+kind(
+    "hooks-pile-up",
+    "A hook is registered again and again, and never removed",
+    """
+register_forward_hook adds one more hook at each call; those that are there stay until their handle
+is removed. Registered within a function or loop, they pile up: each call of the module runs all of
+them, features are collected several times, and time and memory grow. Register once, or keep the
+handle and call handle.remove() when done.
+""",
+)
+LEAST_HOOKS = 4
+
+
+@check
+class PileUp(Check):
+    kinds = ("hooks-pile-up",)
+    needs: ClassVar = {"*": ("hook", 1, "no hook was registered")}
+
+    def start(self, doctor):
+        self.seen = {}
+        doctor.watch.on("hook", self.hook)
+
+    def hook(self, module):
+        site = places.here()
+        if site is not None:
+            entry = self.seen.setdefault((site, id(module)), [0, module, len(_hooks(module))])
+            entry[0] += 1
+
+    def findings(self, doctor):
+        return [
+            self.finding(site, count, module)
+            for (site, _), (count, module, before) in self.seen.items()
+            if count >= LEAST_HOOKS and len(_hooks(module)) - before >= count
+        ]
+
+    def finding(self, site, count, module):
+        source, statement, fixes = site.source, site.statement, []
+        if isinstance(statement, ast.Expr):
+            space, text = source.indentation(statement), source.segment(statement)
+            first = Edit(
+                site.file, statement.lineno, statement.end_lineno, f"{space}handle = {text}"
+            )
+            block = getattr(statement.parent, "body", [])
+            last = block[-1] if statement in block else None
+            if isinstance(last, ast.Return) and last.value is not None:
+                value = source.segment(last.value)
+                lines = [f"result = {value}", "handle.remove()", "return result"]
+                text = "\n".join(space + line for line in lines)
+                edit = Edit(site.file, last.lineno, last.end_lineno, text)
+                fixes.append(Fix("handle.remove() before it returns", [first, edit]))
+            elif last is not None and last is not statement:
+                edit = source.insert_after(last, "handle.remove()")
+                fixes.append(Fix("handle.remove() at the end", [first, edit]))
+        evidence = [
+            f"{count} hooks were registered here, {len(_hooks(module))} are on it at the end"
+        ]
+        return found(
+            "hooks-pile-up", "wrong result", site,
+            f"{type(module).__name__} gets one hook more at each turn", evidence, [], fixes,
+        )  # fmt: skip
+
+
+def _hooks(module) -> dict:
+    return module._forward_hooks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
+from ... import changes
 from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places
@@ -43,7 +44,7 @@ DOUBLE = {
 SOFTMAX = {"softmax", "_softmax", "special_softmax"}
 ELEMENTWISE_LOSSES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
 COMPARISONS = {"eq", "ne", "__eq__", "__ne__", "isclose"}
-DIFFERENCES = {"sub", "rsub", "subtract"}
+DIFFERENCES = {"sub", "rsub", "subtract", "mul"}
 REDUCTIONS = {"sum", "mean", "count_nonzero", "nansum", "nanmean"}
 ON_THE_WAY = {"float", "double", "long", "int", "to", "pow", "square", "abs", "mul"}
 
@@ -112,9 +113,9 @@ class Probabilities(Check):
     def of_module(self, source, call, log):
         text = source.segment(call.func)
         if log:
-            name = text[: len(text) - len("Softmax")] + "LogSoftmax"
+            name = changes.another(source, call.func, "LogSoftmax")
             return [Fix(f"{name} instead", [source.replace((call.func, name))])]
-        prefix = text.rpartition(".")[0] or places.prefix_for(source, "torch.nn", "nn")
+        prefix = text.rpartition(".")[0] or changes.prefix_for(source, "torch.nn", "nn")
         whole = f"{prefix}.Identity()"
         return [Fix("without the activation: the loss applies it", [source.replace((call, whole))])]
 
@@ -166,6 +167,8 @@ class Broadcast(Check):
             if len(op.args) < 2:
                 return
             wide = _column_against_row(op.args[0], op.args[1])
+            if name == "mul" and wide is None and op.source is not None:
+                op.facts = op.source.passed
             if wide is None or self.is_meant(op):
                 return
             if name in ELEMENTWISE_LOSSES:

@@ -248,9 +248,7 @@ class Modes(Check):
         call = places.call_at(site)
         if call is not None and site.statement is not None:
             loops = site.source.loops_around(call)
-            at = loops[0] if loops else site.statement
-            if isinstance(at, (ast.For, ast.While)) and len(loops) < 2:
-                at = site.statement
+            at = loops[:2][-1].body[0] if loops else site.statement  # of the loop of epochs
             edit = site.source.insert_before(at, f"{ast.unparse(call.func)}.train()")
             fixes.append(Fix("train() before training goes on", [edit]))
         return found(

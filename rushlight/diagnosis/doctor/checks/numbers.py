@@ -185,7 +185,7 @@ class Nan(Check):
         if statement is None:
             return []
         source = site.source
-        torch = places.prefix_for(source, "torch", "torch")
+        torch = changes.prefix_for(source, "torch", "torch")
         for node in ast.walk(statement):
             text = ast.unparse(node) if isinstance(node, ast.expr) else ""
             if text in ("float('-inf')", "-float('inf')", "-torch.inf", "-math.inf", "-np.inf"):
@@ -285,7 +285,7 @@ class Nan(Check):
         if inner is None:
             return []
         text = source.segment(inner)
-        torch = places.prefix_for(source, "torch", "torch")
+        torch = changes.prefix_for(source, "torch", "torch")
         fixes = []
         where = node
         while where is not None and not (
@@ -314,7 +314,7 @@ def _operand_of(source, node):
         root = func.value
         while isinstance(root, ast.Attribute):
             root = root.value
-        if not isinstance(root, ast.Name) or root.id not in places.imported(source):
+        if not isinstance(root, ast.Name) or root.id not in changes.imported(source):
             return func.value
     return node.args[0] if node.args else None
 

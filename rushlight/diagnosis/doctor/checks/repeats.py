@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from typing import ClassVar
 
 from ...finding import Edit, Fix
+from ...frames import called
 from ...registry import Check, check, kind
 from .. import places
 from ..places import found
@@ -172,7 +174,8 @@ class FirstBatch(Check):
         for (*_, key), (count, between, loader, _, site) in self.begun.items():
             same = isinstance(getattr(loader, "sampler", None), SequentialSampler)
             few = self.given.get(key, 0) <= count
-            if between >= 3 and few and same and len(loader) > 1:
+            often = between >= 3 or (count >= 5 and not self.steps and places.in_loop(site))
+            if often and few and same and len(loader) > 1:
                 out.append(self.finding(site, count, loader))
         return out
 
@@ -238,3 +241,58 @@ class Anomaly(Check):
                     )
                 ]  # fmt: skip
         return []
+
+
+kind(
+    "iterator-exhausted",
+    "A loop runs over an iterator that has no batches left",
+    """
+iter(loader) gives each batch once. A second loop over the same iterator has no turns: the epochs
+after the first do nothing, without an error. Loop over the loader itself, which begins anew each
+time (and shuffles anew).
+""",
+)
+
+
+@check
+class Exhausted(Check):
+    kinds = ("iterator-exhausted",)
+    needs: ClassVar = {"*": ("loader", 1, "no DataLoader was used")}
+
+    def start(self, doctor):
+        self.begun, self.seen = {}, {}
+        doctor.watch.on("loader", self.loader)
+        doctor.watch.on("exhausted", self.exhausted)
+
+    def loader(self, loader):
+        self.begun[id(loader)] = places.here()
+
+    def exhausted(self, loader):
+        used, made = places.here(), self.begun.get(id(loader))
+        if used is not None and made is not None and used != made:
+            entry = self.seen.setdefault(made, [0, used, len(loader)])
+            entry[0] += 1
+
+    def findings(self, doctor):
+        return [self.finding(made, *one) for made, one in self.seen.items()]
+
+    def finding(self, made, count, used, size):
+        source, statement, fixes = made.source, made.statement, []
+        call = getattr(statement, "value", None)
+        if isinstance(statement, ast.Assign) and called(call) == "iter" and call.args:
+            name = ast.unparse(statement.targets[0])
+            reads = [
+                n
+                for n in ast.walk(source.tree)
+                if isinstance(n, (ast.Name, ast.Attribute))
+                and isinstance(n.ctx, ast.Load)
+                and ast.unparse(n) == name
+            ]
+            if all(isinstance(n.parent, ast.For) and n.parent.iter is n for n in reads):
+                text = source.segment(call.args[0])
+                fixes.append(Fix(f"{text} itself", [source.replace((call, text))]))
+        evidence = [f"{count} loops began after its {size} batches were read, and had 0 turns"]
+        return found(
+            "iterator-exhausted", "wrong result", made, "the iterator gives its batches only once",
+            evidence, [(used, "the loop that has no turns")], fixes,
+        )  # fmt: skip

@@ -6,6 +6,7 @@ import ast
 import random
 from typing import ClassVar
 
+from ... import changes
 from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places
@@ -105,7 +106,7 @@ class Streams(Check):
         ]
         fixes, call = [], places.call_at(made)
         if call is not None and not any(k.arg == "generator" for k in call.keywords):
-            torch = places.prefix_for(made.source, "torch", "torch")
+            torch = changes.prefix_for(made.source, "torch", "torch")
             text = made.source.segment(call)[:-1].rstrip().rstrip(",")
             new = f"{text}, generator={torch}.Generator().manual_seed(0))"
             fixes.append(Fix("a generator of its own", [made.source.replace((call, new))]))
@@ -164,9 +165,9 @@ class Copies(Check):
         fixes = []
         value, getitem = statement.value, self.getitem(source, statement)
         if isinstance(value, ast.Call) and getitem is not None:
-            torch = places.prefix_for(source, "torch", "torch")
+            torch = changes.prefix_for(source, "torch", "torch")
             again = self.seeded(source, value, generator, torch)
-            known = torch in places.imported(source)
+            known = torch in changes.imported(source)
             lines = f"if self.{name} is None:\n" + ("" if known else "    import torch\n")
             lines += f"    self.{name} = {again}"
             first = getitem.body[0]

@@ -8,10 +8,9 @@ from typing import ClassVar
 
 from rushlight import _C
 
-from ... import upstream
+from ... import changes, upstream
 from ...finding import Fix
 from ...registry import Check, check, kind
-from .. import places
 from ..places import found
 
 kind(
@@ -64,9 +63,9 @@ class Streams(Check):
         node = loop.iter if loop is not None else getattr(last, "value", None)
         fixes, statement = [], loop if loop is not None else last
         if node is not None:
-            torch = places.prefix_for(source, "torch.utils.data", "")
+            torch = changes.prefix_for(source, "torch.utils.data", "")
             torch = torch or "torch.utils.data"
-            if torch == "torch.utils.data" and "torch" not in places.imported(source):
+            if torch == "torch.utils.data" and "torch" not in changes.imported(source):
                 torch = "data"
             head = "import itertools\n"
             head += "import torch.utils.data as data\n" if torch == "data" else ""

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from rushlight import _C
 
+from ... import changes
 from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places
@@ -117,7 +118,7 @@ class Dead(Check):
         elif (call := places.call_at(site)) is not None:
             name = site.source.segment(call.func)
             if name.endswith("relu") and not places.is_method(site):
-                prefix = places.prefix_for(site.source, "torch.nn.functional", "functional")
+                prefix = changes.prefix_for(site.source, "torch.nn.functional", "functional")
                 edit = site.source.replace((call.func, f"{prefix}.leaky_relu"))
                 fixes.append(Fix(f"{prefix}.leaky_relu instead", [edit]))
         title = f"{dead} of {units} units of a ReLU are dead"

@@ -9,7 +9,7 @@ import random
 import sys
 from typing import ClassVar
 
-from ... import upstream
+from ... import changes, upstream
 from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
@@ -216,7 +216,7 @@ def _names_of(source: Source, stream: str) -> set[str]:
 def _seeding(source: Source, stream: str, number: str) -> tuple[str, list[str]]:
     """The call that seeds a stream in a file, and the import it needs."""
     if stream == "torch":
-        torch = places.prefix_for(source, "torch", "torch")
+        torch = changes.prefix_for(source, "torch", "torch")
         return f"{torch}.manual_seed({number})", []
     names = sorted(_names_of(source, stream))
     if names:

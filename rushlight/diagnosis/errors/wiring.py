@@ -1,0 +1,296 @@
+"""Modules that are put together wrongly: what is no module, a forward without result, a name."""
+
+from __future__ import annotations
+
+import ast
+
+from rushlight import nn
+
+from .. import changes, frames, upstream, values
+from ..finding import Fix, Related
+from ..registry import explains, kind
+from . import Raised
+
+kind(
+    "not-a-module",
+    "A container of modules got something that is no module",
+    """
+nn.Sequential takes modules one by one: a list has to be unpacked (nn.Sequential(*layers)), a class
+has to be called (nn.ReLU(), not nn.ReLU), and a function such as torch.relu has a module of its own
+(nn.ReLU()), or belongs into forward. ModuleList takes one list of modules.
+""",
+)
+kind(
+    "returns-nothing",
+    "A function or forward ends without return",
+    """
+A function without return gives None. The error comes where the result is used: "'NoneType' object
+has no attribute ...", or a loss that got None. End forward with the value that it has computed.
+""",
+)
+kind(
+    "init-misspelt",
+    "The constructor has another name than __init__",
+    """
+Python calls __init__, with two underscores on each side. A method named _init_ or init is an
+ordinary one that nobody calls: the module is made without its layers, or refuses its arguments.
+""",
+)
+kind(
+    "iterator-ends",
+    "next() was called on an iterator that has no batches left",
+    """
+iter(loader) gives each batch once; after the last one next() raises StopIteration. Begin anew where
+that happens, or loop over the loader itself. itertools.cycle would keep every batch of the first
+pass and repeat them without shuffling.
+""",
+)
+
+
+@explains(TypeError, r"(\w+(?:\.\w+)*) is not a Module subclass")
+def no_module(raised: Raised):
+    """A list, a class or a function among the modules of a container."""
+    at = raised.innermost
+    if not isinstance(at.node, ast.Call):
+        return None
+    for part in _parts(at.node):
+        inner = part.value if isinstance(part, ast.Starred) else part
+        held = upstream.value(at, inner)
+        if held is None or isinstance(held, (nn.Module, str)):
+            continue
+        text, name = None, at.source.segment(inner)
+        if isinstance(held, (list, tuple)) and not isinstance(part, ast.Starred):
+            wrong = [m for m in held if not isinstance(m, nn.Module)]
+            text = None if wrong else f"*{name}"
+        elif isinstance(held, type) and issubclass(held, nn.Module):
+            text = f"{name}()"
+        else:
+            counterpart = _counterpart(held)
+            if counterpart:
+                text = f"{_prefix(at)}{counterpart}()"
+        if text is None:
+            continue
+        return raised.finding(
+            "not-a-module",
+            f"{name} is a {type(held).__name__}, and {frames.called(at.node)} takes modules",
+            (at.file, inner.lineno),
+            evidence=[f"{name} is {values.describe(held)}"],
+            related=at.related((at.file, inner.lineno), "the call that failed"),
+            fixes=[Fix(text, [at.source.replace((inner, text))])],
+        )
+    return _in_a_list(raised, at)
+
+
+def _parts(call: ast.Call) -> list:
+    found = []
+    for argument in call.args:
+        found.append(argument)
+        inner = argument.value if isinstance(argument, ast.Starred) else argument
+        if isinstance(inner, (ast.List, ast.Tuple)):
+            found += inner.elts
+    return found
+
+
+def _prefix(at) -> str:
+    func = at.node.func
+    if isinstance(func, ast.Attribute):
+        return f"{at.source.segment(func.value)}."
+    return f"{changes.prefix_for(at.source, 'torch.nn', 'nn')}."
+
+
+def _counterpart(function) -> str | None:
+    """The module of a function: ReLU for relu."""
+    name = getattr(function, "__name__", "").lower()
+    wanted = [
+        n
+        for n in (
+            "ReLU",
+            "Tanh",
+            "Sigmoid",
+            "GELU",
+            "SiLU",
+            "ELU",
+            "LeakyReLU",
+            "Softplus",
+            "ReLU6",
+            "SELU",
+            "Mish",
+            "Flatten",
+        )
+        if n.lower() == name.replace("_", "")
+    ]
+    return wanted[0] if wanted else None  # fmt: skip
+
+
+def _in_a_list(raised: Raised, at):
+    """``layers = [nn.Linear(...), nn.ReLU]`` and ``nn.Sequential(*layers)``: in the list."""
+    for part in at.node.args:
+        inner = part.value if isinstance(part, ast.Starred) else part
+        spot = upstream.bound(raised, at, inner)
+        for element in getattr(spot.node, "elts", ()) if spot is not None else ():
+            held = upstream.value(spot.at or at, element)
+            if isinstance(held, type) and issubclass(held, nn.Module):
+                text = f"{spot.source.segment(element)}()"
+                place = (spot.file, element.lineno)
+                return raised.finding(
+                    "not-a-module",
+                    f"{ast.unparse(element)} is a class: () makes a module of it",
+                    place,
+                    evidence=[f"{ast.unparse(inner)} has {len(spot.node.elts)} entries"],
+                    related=at.related(place, "the call that failed"),
+                    fixes=[Fix(text, [spot.source.replace((element, text))])],
+                )
+    return None
+
+
+@explains((AttributeError, TypeError, RuntimeError, ValueError), r"NoneType|found None|got None")
+def nothing_returned(raised: Raised):
+    """An operand is None since the function that made it has no return."""
+    at = raised.innermost
+    if at.source is None or at.node is None:
+        return None
+    for part in [*upstream.operands(at), *_deeper(at.node)]:
+        spot = upstream.Spot(at.source, part, at)
+        if isinstance(part, (ast.Name, ast.Attribute)):
+            if at.value(part, 0) is not None:
+                continue
+            spot = upstream.bound(raised, at, part)
+        if spot is None or not isinstance(spot.node, ast.Call):
+            continue
+        function = _function(spot.at or at, spot.node)
+        found = _definition(function)
+        if found is not None:
+            return _without_return(raised, at, spot, *found)
+    return None
+
+
+def _deeper(node: ast.AST) -> list:
+    """Calls within the failing expression whose result it uses at once."""
+    return [n for n in ast.walk(node) if isinstance(n, ast.Call) and n is not node]
+
+
+def _function(at, call: ast.Call):
+    """The user's function that a call runs: a module's forward, a method, a plain function."""
+    target = at.value(call.func, None)
+    if target is None and isinstance(call.func, ast.Call):  # Net()(x)
+        target = at.value(call.func.func, None)
+        if isinstance(target, type) and issubclass(target, nn.Module):
+            return target.forward
+        return None
+    if target is None and isinstance(call.func, ast.Attribute):
+        holder = at.value(call.func.value, None)
+        target = getattr(type(holder), call.func.attr, None) if holder is not None else None
+    return type(target).forward if isinstance(target, nn.Module) else target
+
+
+def _definition(function):
+    """(source, definition) of a function of the user's that never returns a value."""
+    function = getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    if code is None or not frames.is_user_code(code):
+        return None
+    from ..source import Source
+
+    source = Source.of(code.co_filename)
+    for node in ast.walk(source.tree) if source is not None else ():
+        if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
+            continue
+        first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+        if first != code.co_firstlineno:
+            continue
+        inside = [n for n in ast.walk(node) if source.function_of(n) is node]
+        if not any(isinstance(n, (ast.Yield, ast.YieldFrom)) or _gives(n) for n in inside):
+            return source, node
+    return None
+
+
+def _gives(node: ast.AST) -> bool:
+    return isinstance(node, ast.Return) and node.value is not None
+
+
+def _without_return(raised: Raised, at, spot, source, function):
+    last, fixes = function.body[-1], []
+    targets = getattr(last, "targets", None) or [getattr(last, "target", None)]
+    if isinstance(last, (ast.Assign, ast.AugAssign)) and isinstance(targets[0], ast.Name):
+        text = f"return {targets[0].id}"
+        fixes.append(Fix(f"{text} at its end", [source.insert_after(last, text)]))
+    elif isinstance(last, ast.Expr) and not isinstance(last.value, ast.Constant):
+        text = f"return {source.segment(last.value)}"
+        fixes.append(Fix(text, [source.replace((last, text))]))
+    place = (source.file, last.lineno)
+    owner = source.class_of(function)
+    name = f"{owner.name}.{function.name}" if owner is not None else function.name
+    return raised.finding(
+        "returns-nothing",
+        f"{name} ends without return: it gives None",
+        place,
+        evidence=[f"{spot.source.segment(spot.node)} is None; {name} has 0 returns with a value"],
+        related=at.related(place, "where None is used"),
+        fixes=fixes,
+    )
+
+
+@explains(
+    (AttributeError, TypeError),
+    r"object has no attribute '\w+'|takes 1 positional argument but|takes no arguments"
+    r"|unexpected keyword argument",
+)
+def misspelt(raised: Raised):
+    """``_init_`` in a class of modules."""
+    owners = [type(m) for m in raised.modules()]
+    at = raised.innermost
+    for part in ast.walk(at.node) if at.node is not None else ():
+        held = at.value(part, None) if isinstance(part, (ast.Name, ast.Attribute)) else None
+        owners += [held if isinstance(held, type) else type(held)]
+    for owner in owners:
+        found = upstream.class_source(owner) if issubclass(owner, nn.Module) else None
+        if found is None or "__init__" in vars(owner):
+            continue
+        source, node = found
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and method.name.strip("_") in ("init", "int"):
+                line = source.lines[method.lineno - 1]
+                new = line.replace(method.name, "__init__", 1)
+                edit = type(source.remove(method))(source.file, method.lineno, method.lineno, new)
+                place = (source.file, method.lineno)
+                return raised.finding(
+                    "init-misspelt",
+                    f"{method.name} is not the constructor: __init__ is",
+                    place,
+                    evidence=[
+                        f"{owner.__name__} has no __init__, and 0 calls of {method.name} ran"
+                    ],
+                    related=at.related(place, "where it shows"),
+                    fixes=[Fix("def __init__", [edit])],
+                )
+    return None
+
+
+@explains(StopIteration, r"")
+def ended(raised: Raised):
+    """next(batches) after the last batch."""
+    at = raised.innermost
+    if at.node is None or frames.called(at.node) != "next" or len(at.node.args) != 1:
+        return None
+    name, statement = at.node.args[0], at.statement
+    if not isinstance(name, (ast.Name, ast.Attribute)) or not isinstance(statement, ast.Assign):
+        return None
+    spot = upstream.bound(raised, at, name)
+    if spot is None or frames.called(spot.node) != "iter":
+        return None
+    written, again = at.source.segment(statement), spot.source.segment(spot.node)
+    lines = ["try:", f"    {written}", "except StopIteration:"]
+    lines += [f"    {at.source.segment(name)} = {again}", f"    {written}"]
+    space = at.source.indentation(statement)
+    edit = type(at.source.remove(statement))(
+        at.file, statement.lineno, statement.end_lineno, "\n".join(space + row for row in lines)
+    )
+    count = upstream.value(spot.at or at, spot.node.args[0]) if spot.node.args else None
+    size = f" of {len(count)} batches" if hasattr(count, "__len__") else ""
+    return raised.finding(
+        "iterator-ends",
+        f"{at.source.segment(name)} has given all its batches",
+        evidence=[f"{again}{size} was made once, at line {spot.line}"],
+        related=[Related(spot.file, spot.line, "the iterator is made here")],
+        fixes=[Fix("a new iterator where the old one ends", [edit])],
+    )
