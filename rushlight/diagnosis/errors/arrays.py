@@ -158,6 +158,7 @@ def objects(raised: Raised):
 @explains(
     (RuntimeError, NotImplementedError),
     r"could not infer output dtype|std and var only support floating point"
+    r"|[Ee]xpected a floating point or complex tensor as input"
     r"|not implemented for '(?:Long|Int|Bool|Short|Byte|Char)'",
 )
 def mean(raised: Raised):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .. import changes, upstream
+from .. import changes, construction, upstream, values
 from ..finding import Edit, Fix, Related
 from ..registry import explains, kind
 from . import Raised
@@ -15,6 +15,15 @@ kind(
     """
 torch.autograd.grad and backward give gradients without a graph. A penalty on a gradient (WGAN-GP,
 PINNs, meta-learning) differentiates it once more: create_graph=True keeps what that needs.
+""",
+)
+kind(
+    "gradient-of-constant",
+    "A gradient was asked with respect to a tensor that does not require grad",
+    """
+torch.autograd.grad(y, x) follows y back to x, and what x was used for is recorded only where x
+requires grad when it is used. Set it before: x.requires_grad_() where x is made (a mixture of real
+and generated samples in a gradient penalty, the points of a differential equation).
 """,
 )
 kind(
@@ -66,6 +75,31 @@ def without_graph(raised: Raised):
                 )
             if isinstance(node, ast.Name):
                 todo.append((node.id, statement.lineno))
+    return None
+
+
+@explains(RuntimeError, r"One of the differentiated Tensors does not require grad")
+def not_required(raised: Raised):
+    """autograd.grad(y, x) where x was made without requires_grad."""
+    at = raised.innermost
+    asked = construction.argument(at.node, 1, "inputs") if isinstance(at.node, ast.Call) else None
+    for part in getattr(asked, "elts", [asked] if asked is not None else []):
+        held = upstream.value(at, part)
+        if not values.is_tensor(held) or held.requires_grad:
+            continue
+        spot, place, fixes = upstream.bound(raised, at, part), at, []
+        if spot is not None and isinstance(spot.node, (ast.Call, ast.BinOp)):
+            place = spot.place
+            text = changes.method(spot.source, spot.node, "requires_grad_()")
+            fixes.append(Fix(text, [spot.source.replace((spot.node, text))]))
+        return raised.finding(
+            "gradient-of-constant",
+            f"{at.source.segment(part)} does not require grad: no gradient can be asked of it",
+            place,
+            evidence=[f"{at.source.segment(part)} is {values.describe(held)}, requires_grad False"],
+            related=at.related(place, "the gradient is asked here"),
+            fixes=fixes,
+        )
     return None
 
 

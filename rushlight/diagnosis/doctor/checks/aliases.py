@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import sys
 import weakref
+from typing import ClassVar
 
 from rushlight import _C, nn
 
 from ... import changes
 from ...finding import Fix
+from ...frames import called
 from ...registry import Check, check, kind
 from .. import places
 from ..calls import is_user
@@ -108,20 +110,18 @@ class Repeated(Check):
     kinds = ("tensor-repeated",)
 
     def start(self, doctor):
-        self.looked, self.seen = set(), {}
+        self.seen = {}
         doctor.watch.on("op", self.op, WRITING)
 
     def op(self, op):
-        if op.site in self.looked or not op.args:
+        if op.site.count not in (1, 3, 10) or not op.args:
             return
-        self.looked.add(op.site)
         given = op.args[0]
-        for room in (op.frame.f_locals, op.frame.f_globals):
+        mine = vars(owner) if hasattr(owner := op.frame.f_locals.get("self"), "__dict__") else {}
+        for room in (op.frame.f_locals, mine, op.frame.f_globals):
             for name, held in list(room.items()):
                 if isinstance(held, list) and sum(t is given for t in held) > 1:
                     self.seen.setdefault(name, (op.site, len(held), op.name))
-            if room is op.frame.f_globals:
-                break
 
     def findings(self, doctor):
         return [f for f in (self.finding(n, *one) for n, one in self.seen.items()) if f]
@@ -144,6 +144,24 @@ class Repeated(Check):
                 f"the {count} entries of {name} are one tensor",
                 [f"{op} at line {site.line} wrote into all {count} entries at once"],
                 [(site, "written here")], [Fix(new, [source.replace((node, new))])],
+            )  # fmt: skip
+        return self.appended(name, site, count, op)
+
+    def appended(self, name, site, count, op):
+        """``states.append(state)`` of a tensor that goes on changing in place."""
+        source = site.source
+        for node in ast.walk(source.tree):
+            if called(node) != "append" or len(node.args) != 1:
+                continue
+            held, value = node.func.value, node.args[0]
+            if getattr(held, "id", getattr(held, "attr", None)) != name:
+                continue
+            text = changes.method(source, value, "clone()")
+            return found(
+                "tensor-repeated", "wrong result", (source.file, node.lineno),
+                f"all entries of {name} are one tensor, which goes on changing",
+                [f"{op} at line {site.line} wrote into {count} entries at once"],
+                [(site, "written here")], [Fix(text, [source.replace((value, text))])],
             )  # fmt: skip
         return None
 
@@ -331,3 +349,47 @@ class LiveBest(Check):
                 [Fix(new, [edit])],
             )  # fmt: skip
         return None
+
+
+kind(
+    "array-shared",
+    "Several tensors were made from one numpy array that is filled again",
+    """
+torch.from_numpy shares the array's memory. Where one array is filled anew in each turn (a frame, a
+buffer), all tensors made of it so far show its newest content. Copy: torch.from_numpy(a.copy()), or
+torch.tensor(a).
+""",
+)
+
+
+@check
+class SharedArray(Check):
+    kinds = ("array-shared",)
+    needs: ClassVar = {"*": ("from_array", 1, "no numpy array was taken over")}
+
+    def start(self, doctor):
+        self.made, self.seen = {}, {}
+        doctor.watch.on("from_array", self.taken)
+
+    def taken(self, array, tensor):
+        site = places.here()
+        if site is None or tensor.numel() < 2:
+            return
+        alive = [r for r in self.made.get(site, ()) if r() is not None][-20:]
+        same = [r for r in alive if r().data_ptr() == tensor.data_ptr()]
+        if len(same) >= 2:  # one may still be bound to the name of the turn before
+            self.seen[site] = max(self.seen.get(site, 0), len(same) + 1)
+        self.made[site] = [*alive, weakref.ref(tensor)]
+
+    def findings(self, doctor):
+        return [self.finding(site, count) for site, count in self.seen.items()]
+
+    def finding(self, site, count):
+        call, fixes = places.call_at(site), []
+        if call is not None and call.args:
+            text = changes.method(site.source, call.args[0], "copy()")
+            fixes.append(Fix(text, [site.source.replace((call.args[0], text))]))
+        return found(
+            "array-shared", "wrong result", site, "these tensors all show one array's memory",
+            [f"{count} tensors made here are alive, all at one address"], [], fixes,
+        )  # fmt: skip

@@ -193,6 +193,8 @@ class Hidden(Check):
             statement = source.last_assignment(part.id, node.lineno, source.function_of(node))
             if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
                 made = source.segment(statement.value)
+            elif statement is None:  # it was handed in
+                made = f"copy.deepcopy({part.id})"
         new = f"[{made} for _ in {many}]"
         new = new[1:-1] if isinstance(node, ast.GeneratorExp) else new
         sizes = sum(p.numel() for p in children[0].parameters())

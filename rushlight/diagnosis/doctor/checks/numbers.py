@@ -10,6 +10,7 @@ from rushlight import _C
 
 from ... import changes
 from ...finding import Fix
+from ...frames import called
 from ...registry import Check, check, kind
 from .. import places
 from ..places import found
@@ -163,6 +164,8 @@ class Nan(Check):
         if name in ("std", "var", "std_mean", "var_mean") and isinstance(site.node, ast.Call):
             evidence.append("the deviation of one value, divided by n - 1 = 0")
             fixes += self.uncorrected(site)
+        if name == "div":
+            fixes += self.softmax(site)
         if name in ("sqrt", "log", "div", "log2", "log10", "rsqrt"):
             fixes += self.clamped(site, name)
         if name in ("mul", "add", "sub", "rsub"):
@@ -208,6 +211,32 @@ class Nan(Check):
         text = source.segment(node)[:-1]
         text += ", correction=0)" if node.args or node.keywords else "correction=0)"
         return [Fix("correction=0: 0 for a single value", [source.replace((node, text))])]
+
+    def softmax(self, site):
+        """``exp(x) / exp(x).sum(d)``: both are infinite; softmax takes the largest away first."""
+        node, source = site.node, site.source
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+            return []
+        top = bottom = node.left
+        if isinstance(top, ast.Name):
+            made = source.last_assignment(top.id, node.lineno, source.function_of(node))
+            top = getattr(made, "value", top)
+        inner = _operand_of(source, top) if called(top) == "exp" else None
+        total = node.right
+        if isinstance(total, ast.Name):
+            made = source.last_assignment(total.id, node.lineno, source.function_of(node))
+            total = getattr(made, "value", total)
+        if inner is None or called(total) != "sum":
+            return []
+        if ast.unparse(_operand_of(source, total)) not in (ast.unparse(bottom), ast.unparse(top)):
+            return []
+        numbers = [a for a in total.args if a is not _operand_of(source, total)]
+        dim = changes.keyword(total, "dim") or (numbers[0] if numbers else None)
+        if dim is None:
+            return []
+        torch = changes.prefix_for(source, "torch", "torch")
+        text = f"{torch}.softmax({source.segment(inner)}, dim={source.segment(dim)})"
+        return [Fix(text, [source.replace((node, text))])]
 
     def clamped(self, site, name):
         number = 1 if name == "div" else 0

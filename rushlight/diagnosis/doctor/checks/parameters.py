@@ -115,7 +115,7 @@ class Held(Check):
                 self.without_history(op, a)
         result = op.result
         for r in result if isinstance(result, tuple) else (result,):
-            if isinstance(r, _C.TensorBase) and r.grad_fn is not None and r.device.type == "cpu":
+            if isinstance(r, _C.TensorBase) and _has_graph(r) and r.device.type == "cpu":
                 leaves = _leaves_of(r) if self.seen_ops < 300 else None
                 self.outputs[r.untyped_storage().data_ptr()] = (weakref.ref(r), leaves)
 
@@ -377,3 +377,11 @@ def _caller_of(source, made, function):
             ):
                 return statement
     return None
+
+
+def _has_graph(tensor) -> bool:
+    """Whether a tensor is a result; a view that was changed in a forbidden way refuses to say."""
+    try:
+        return tensor.grad_fn is not None
+    except RuntimeError:
+        return False

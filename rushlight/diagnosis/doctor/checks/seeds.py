@@ -163,6 +163,14 @@ class Copies(Check):
         if statement is None:
             return None
         fixes = []
+        owner = source.class_of(statement)
+        reads = [
+            n
+            for n in ast.walk(owner if owner is not None else source.tree)
+            if isinstance(n, ast.Attribute) and n.attr == name and isinstance(n.ctx, ast.Load)
+        ]
+        if owner is not None and not reads:
+            return None  # it is there, and nothing draws from it
         value, getitem = statement.value, self.getitem(source, statement)
         if isinstance(value, ast.Call) and getitem is not None:
             torch = changes.prefix_for(source, "torch", "torch")
