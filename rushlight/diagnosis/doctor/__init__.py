@@ -134,6 +134,7 @@ _EFFECTS = {
     "optimizer-made-in-loop": {"gradients-never-zeroed"},
     "clip-at-wrong-place": {"gradients-explode", "learning-rate-too-large"},
     "causal-mask-inverted": {"nan-made", "nan-gradient"},
+    "relu-dead": {"weights-all-zero"},
     "nan-made": {"loss-scale-falls"},
     "nan-gradient": {"loss-scale-falls"},
     "dropout-while-evaluating": {"graph-never-used"},
