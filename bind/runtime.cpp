@@ -253,6 +253,13 @@ PyObject* give_back(PyObject*, PyObject*) {
   empty_cache();
   return none();
 }
+PyObject* get_cache_limit(PyObject*, PyObject*) { return PyLong_FromLongLong(cache_limit()); }
+PyObject* give_cache_limit(PyObject*, PyObject* bytes) {
+  const long long n = PyLong_AsLongLong(bytes);
+  if (n == -1 && PyErr_Occurred()) return nullptr;
+  set_cache_limit(n);
+  return none();
+}
 
 // ---- The op table
 
@@ -372,6 +379,8 @@ PyMethodDef functions[] = {
     {"_memory_stats", memory, METH_NOARGS, nullptr},
     {"_reset_peak_memory", reset_peak, METH_NOARGS, nullptr},
     {"_empty_cache", give_back, METH_NOARGS, nullptr},
+    {"_cache_limit", get_cache_limit, METH_NOARGS, nullptr},
+    {"_set_cache_limit", give_cache_limit, METH_O, nullptr},
     {"op_table", op_table, METH_NOARGS, "All op records, as dicts."},
     {"_boxed_call", boxed_call, METH_VARARGS, nullptr},
     {"_return_type", return_type, METH_O, nullptr},

@@ -3,7 +3,9 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
@@ -38,8 +40,16 @@ size_t class_size(int c) {
 std::atomic<int64_t> reserved{0};
 constinit std::mutex bins_lock;
 Block* bins[kSizeClasses];
+int64_t kept = 0;                 // bytes in bins of large classes; bins_lock guards both
+int64_t most_kept = -1;           // not yet known
 
 constexpr int kSmallClasses = 25;  // classes up to kSmall
+
+int64_t quarter_of_memory() {
+  const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0 ? pages / 4 * page : int64_t(1) << 30;
+}
+
 struct ThreadLists {
   Block* first[kSmallClasses];
   int32_t count[kSmallClasses];
@@ -160,6 +170,7 @@ void* from_system(size_t size) {
     std::lock_guard<std::mutex> hold(bins_lock);
     if (Block* b = bins[c]) {
       bins[c] = b->next;
+      if (c >= kSmallClasses) kept -= int64_t(size);
       return b;
     }
   }
@@ -253,10 +264,20 @@ void release_block(void* p, size_t n, size_t counted) {
     give(p, c);
     return;
   }
-  std::lock_guard<std::mutex> hold(bins_lock);
-  Block* b = static_cast<Block*>(p);
-  b->next = bins[c];
-  bins[c] = b;
+  const int64_t size = int64_t(class_size(c));
+  {
+    std::lock_guard<std::mutex> hold(bins_lock);
+    if (most_kept < 0) most_kept = quarter_of_memory();
+    if (kept + size <= most_kept) {
+      Block* b = static_cast<Block*>(p);
+      b->next = bins[c];
+      bins[c] = b;
+      kept += size;
+      return;
+    }
+  }
+  free(p);
+  reserved.fetch_sub(size, std::memory_order_relaxed);
 }
 
 void* allocate_object(size_t n) {
@@ -297,6 +318,22 @@ void empty_cache() {
       reserved.fetch_sub(int64_t(class_size(c)), std::memory_order_relaxed);
     }
   }
+  kept = 0;
+}
+
+int64_t cache_limit() {
+  std::lock_guard<std::mutex> hold(bins_lock);
+  return most_kept < 0 ? quarter_of_memory() : most_kept;
+}
+
+void set_cache_limit(int64_t bytes) {
+  bool over;
+  {
+    std::lock_guard<std::mutex> hold(bins_lock);
+    most_kept = std::max<int64_t>(bytes, 0);
+    over = kept > most_kept;
+  }
+  if (over) empty_cache();
 }
 
 }  // namespace rl

@@ -22,6 +22,11 @@ MemoryStats memory_stats();
 void reset_peak_memory();
 void empty_cache();                     // gives cached blocks back to the system
 
+// Bytes of blocks beyond 4 KiB that are kept for reuse; what is released beyond goes back to the
+// system. At first a quarter of the machine's memory.
+int64_t cache_limit();
+void set_cache_limit(int64_t bytes);
+
 // Fixed-size objects (tensor bodies, nodes, small storages): a free list per thread, no statistics.
 void* allocate_object(size_t n);
 void release_object(void* p, size_t n);

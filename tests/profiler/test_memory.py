@@ -3,6 +3,7 @@
 import gc
 
 import numpy as np
+import pytest
 
 import rushlight as torch
 from rushlight import memory, nn
@@ -31,6 +32,29 @@ def test_counters():
     assert "in use" in text and "peak" in text and all(len(x) <= 80 for x in text.split("\n"))
     assert memory.stats()["allocations"] > memory.stats()["releases"] and kept is not None
     memory.empty_cache()
+
+
+def test_what_is_kept_for_reuse_has_a_limit():
+    before = memory.cache_limit()
+    size = 12 << 20
+    try:
+        memory.empty_cache()
+        base = memory.reserved()
+        memory.set_cache_limit(20 << 20)
+        kept = [torch.empty(size, dtype=torch.uint8) for _ in range(3)]
+        assert memory.reserved() - base >= 3 * size
+        del kept
+        assert size <= memory.reserved() - base <= 20 << 20
+        again = torch.empty(size, dtype=torch.uint8)
+        assert memory.reserved() - base <= 20 << 20, "the block that was kept is used"
+        memory.set_cache_limit(0)
+        del again
+        assert memory.reserved() <= base
+        with pytest.raises(ValueError, match="must not be negative"):
+            memory.set_cache_limit(-1)
+        assert memory.cache_limit() == 0
+    finally:
+        memory.set_cache_limit(before)
 
 
 def test_categories_sum_to_the_bytes_of_what_lives():
