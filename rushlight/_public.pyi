@@ -29,6 +29,7 @@ from . import hub as hub
 from . import jit as jit
 from . import library as library
 from . import linalg as linalg
+from . import masked as masked
 from . import memory as memory
 from . import mps as mps
 from . import mtia as mtia

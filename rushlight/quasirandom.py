@@ -133,6 +133,17 @@ class SobolEngine:
     def draw(self, n=1, out=None, dtype=None):
         """The next ``n`` points, (n, dimension), in [0, 1)."""
         dtype = torch.get_default_dtype() if dtype is None else dtype
+        if not isinstance(n, int):
+            raise TypeError(
+                "_sobol_engine_draw(): argument 'n' (position 2) must be int, not "
+                f"{type(n).__name__}"
+            )
+        fresh = n - (not self.num_generated)  # the first point is at hand when the engine is made
+        if fresh < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {fresh}: "
+                f"[{fresh}, {self.dimension}]"
+            )
         points = self._points(self.num_generated, n)
         if n:
             self.quasi = points[-1].clone()

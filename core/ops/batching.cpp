@@ -326,11 +326,54 @@ Lowered sample(const LevelCall& c, int64_t k) {
   return low;
 }
 
+// A tensor of the meta device that has the sizes of one sample.
+Tensor outline(const LevelCall& c, const Tensor& t) {
+  if (!t) return t;
+  const Tensor below = c.below(t);
+  const size_t mapped = c.is_mine(t) && wrapper_of(t)->batched;
+  const Ints sizes(below.sizes().begin() + mapped, size_t(below.dim()) - mapped);
+  return empty(sizes, below.dtype(), Device{DeviceType::Meta});
+}
+
+Tensor none_of(const Tensor& one, Device device) {
+  if (!one) return one;
+  Dims sizes{0};
+  for (int64_t s : one.sizes()) sizes.push_back(s);
+  return empty(Ints(sizes), one.dtype(), device);
+}
+
+// Results of no samples: their sizes are those that one sample would have.
+void no_samples(const LevelCall& c, Value* results) {
+  Lowered low(c);
+  Device device;
+  for (size_t i = 0; i < c.r.params.size(); ++i) {
+    if (c.args[i].tag == Tag::Tensor) {
+      device = c.tensor(i).device();
+      low.set(i, outline(c, c.tensor(i)));
+    } else if (c.args[i].tag == Tag::Tensors) {
+      Tensors list;
+      for (const Tensor& t : c.args[i].tensors()) list.push_back(outline(c, t));
+      low.set(i, std::move(list));
+    }
+  }
+  std::array<Value, kMostResults> row;
+  invoke(c.r, low.args(), row.data());
+  for (int i = 0; i < c.r.visible; ++i) {
+    const Value& one = row[size_t(i)];
+    if (one.arg().tag == Tag::Tensors) {
+      Tensors list;
+      for (const Tensor& t : one.tensors()) list.push_back(none_of(t, device));
+      results[i] = Value(std::move(list));
+    } else {
+      results[i] = one.is_tensor() ? Value(none_of(one.tensor(), device)) : one;
+    }
+  }
+}
+
 }  // namespace
 
 void loop(const LevelCall& c, Value* results) {
-  check(c.size() > 0, "vmap: the op ", c.r.name, " runs sample by sample, which needs a mapped "
-        "dimension of at least one element.");
+  if (c.size() == 0) return no_samples(c, results);
   std::vector<std::array<Value, kMostResults>> rows(size_t(c.size()));
   for (int64_t k = 0; k < c.size(); ++k) {
     Lowered low = sample(c, k);

@@ -5,6 +5,7 @@
 #include "ops/ops.h"
 #include "ops/out_rule.h"
 #include "ops/pointwise.h"
+#include "ops/transform.h"
 
 namespace rl {
 namespace {
@@ -93,6 +94,7 @@ void compute_resolved(const Record& r, const Arg* args, const Tensor& self) {
 
 void call_in_place(const Record& r, const Arg* args) {
   const Tensor& self = args[0].as_tensor();
+  if (__builtin_expect(self->is(kBatched), 0)) unwrap_escaped(self);
   check_in_place(self);
   if (r.out.inplace_check) r.out.inplace_check(args);
   Arg with_dtype[kMostParams];

@@ -272,6 +272,15 @@ void Lowered::set(size_t i, Tensors list) {
   args_[i] = Arg(lists_.back());
 }
 
+Tensor unwrap_escaped(const Tensor& t) {
+  const Wrapper* w = wrapper_of(t);
+  check(!w || !w->batched, "Either your tensor may have escaped from inside a function being "
+        "vmapped and this is a user error (see https://pytorch.org/functorch/stable/"
+        "ux_limitations.html), or there is an internal functorch error in `gen_vmap_plumbing` "
+        "Please file an issue if it looks like the latter");
+  return unwrap_dead(t);
+}
+
 void call_unwrapped(const Record& r, const Arg* args, Value* results) {
   Arg again[kMostParams];
   Small<Tensor, 4> kept;
@@ -280,13 +289,13 @@ void call_unwrapped(const Record& r, const Arg* args, Value* results) {
   for (size_t i = 0; i < r.params.size(); ++i) {
     again[i] = args[i];
     if (args[i].tag == Tag::Tensor) {
-      kept.push_back(unwrap_dead(args[i].as_tensor()));
+      kept.push_back(unwrap_escaped(args[i].as_tensor()));
       dead |= !kept.back().same(args[i].as_tensor());
       again[i] = Arg(kept.back());
     } else if (args[i].tag == Tag::Tensors) {
       lists.emplace_back();
       for (const Tensor& t : args[i].tensors()) {
-        lists.back().push_back(t ? unwrap_dead(t) : t);
+        lists.back().push_back(t ? unwrap_escaped(t) : t);
         dead |= t && !lists.back().back().same(t);
       }
       again[i] = Arg(lists.back());

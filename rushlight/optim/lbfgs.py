@@ -215,6 +215,8 @@ class LBFGS(Optimizer):
             direction = self._direction(state, group, grad, direction, t)
             before = loss
             lr = group["lr"]
+            if isinstance(lr, torch.Tensor):
+                lr = lr.squeeze()
             t = min(1.0, 1.0 / grad.abs().sum()) * lr if state["n_iter"] == 1 else lr
             slope = grad.dot(direction)
             if slope > -group["tolerance_change"]:

@@ -696,6 +696,42 @@ def no_grad_between_transforms(torch, show):
     show.failure(lambda: constant(x, torch.inference_mode))
 
 
+# ---- No samples, and tensors that outlive their transform
+
+
+def losses_of_no_samples(torch, show):
+    """Where PyTorch's own sizes are those that one sample would have."""
+    f, F = torch.func, torch.nn.functional
+    logits, targets = torch.zeros(0, 2, 3), torch.zeros(0, 2, dtype=torch.int64)
+    show(f.vmap(F.cross_entropy)(logits, targets).shape)
+    show(f.vmap(lambda x, y: F.cross_entropy(x, y, reduction="none"))(logits, targets).shape)
+    show(f.vmap(F.cross_entropy)(logits[:, 0], targets[:, 0]).shape)
+    show(f.vmap(F.nll_loss)(logits, targets).shape)
+    show(f.vmap(torch.mm)(logits, torch.zeros(0, 3, 2)).shape)
+    show(f.vmap(torch.sort)(logits)[1].shape)
+
+
+def escaped(torch, show):
+    f = torch.func
+    kept = []
+
+    def keep(x):
+        kept.append(x)
+        return x.sum()
+
+    f.vmap(keep)(torch.ones(2, 3))
+    f.grad(keep)(torch.ones(3))
+    f.jvp(keep, (torch.ones(3),), (torch.ones(3),))
+    of_vmap, of_grad, of_jvp = kept
+    show(of_vmap.shape, of_vmap.dtype, of_grad.shape)
+    for call in (
+        lambda t: t + 1, lambda t: t.sum(), lambda t: torch.ones(3) * t, lambda t: t.clone(),
+        lambda t: t[0], lambda t: t.detach(), lambda t: t.add_(1), lambda t: torch.stack([t, t]),
+    ):  # fmt: skip
+        show.failure(lambda c=call: c(of_vmap))
+    show(of_grad.detach() + 1, of_jvp + 1)
+
+
 def all_programs():
     """The programs of this file, with their names."""
     for name, value in list(globals().items()):

@@ -167,7 +167,7 @@ def test_vjp_function_is_mapped_and_differentiated():
     close(out, x**3)
 
 
-def test_a_dead_wrapper_is_what_it_held():
+def test_a_dead_wrapper_of_jvp_is_what_it_held():
     kept = []
 
     def f(x):
@@ -175,10 +175,8 @@ def test_a_dead_wrapper_is_what_it_held():
         return x
 
     x = samples(3, 2)
-    vmap(f)(x)
-    close(kept[0] + 0, x * 2)
     jvp(lambda a: f(a), (x,), (x,))
-    close(kept[1] + 1, x * 2 + 1)
+    close(kept[0] + 1, x * 2 + 1)
 
 
 def test_an_exception_leaves_no_level():

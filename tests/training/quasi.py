@@ -37,3 +37,14 @@ def refusals(torch, show):
     show.failure(lambda: _engine(torch, 0))
     show.failure(lambda: _engine(torch, 21202))
     show.failure(lambda: _engine(torch, 2).fast_forward(3).draw_base2(2))
+
+
+def counts_out_of_range(torch, show):
+    for scramble in (False, True):
+        for before in (0, 3):
+            for n in (0, -1, -3, 1.5):
+                engine = torch.quasirandom.SobolEngine(3, scramble, 5)
+                if before:
+                    engine.draw(before)
+                show.failure(lambda e=engine, n=n: e.draw(n).shape)
+                show(engine.num_generated)

@@ -8,7 +8,7 @@ import inspect
 from autograd.programs import Show
 
 FILES = ["amp", "arguments", "checkpointing", "curves", "families", "foreach", "futures",
-         "normalized", "quasi", "schedules", "segments",
+         "masks", "normalized", "quasi", "schedules", "segments",
          "trees", "vectors"]  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def _rows():
             )
 
 
-NUMERIC = ("curves", "families", "normalized", "segments", "vectors")
+NUMERIC = ("curves", "families", "masks", "normalized", "segments", "vectors")
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
 
 
