@@ -179,6 +179,16 @@ def test_a_dead_wrapper_of_jvp_is_what_it_held():
     close(kept[0] + 1, x * 2 + 1)
 
 
+def test_an_escaped_sample_cannot_be_changed():
+    kept = []
+    x = samples(3, 2)
+    vmap(lambda a: (kept.append(a), a.sum())[1])(x)
+    before = x.clone()
+    with pytest.raises(RuntimeError, match="may have escaped"):
+        kept[0].add_(1)
+    assert torch.equal(x, before)
+
+
 def test_an_exception_leaves_no_level():
     def fails(x):
         raise ValueError("no")
