@@ -158,3 +158,19 @@ def names_that_stay(torch, show):
     torch.manual_seed(0)
     module = utils.spectral_norm(torch.nn.Linear(2, 2))
     show(copy.deepcopy(utils.remove_spectral_norm(module)))
+
+
+def recurrent(torch, show):
+    """A computed weight is asked for several times per call: each is a power iteration."""
+    parametrizations = import_module(f"{torch.__name__}.nn.utils.parametrizations")
+    for kind in ("RNN", "GRU", "LSTM"):
+        torch.manual_seed(0)
+        module = getattr(torch.nn, kind)(3, 4, 2).double()
+        for name in ("weight_hh_l0", "weight_ih_l1"):
+            parametrizations.spectral_norm(module, name)
+        for _ in range(2):
+            result = module(_wave(torch, 5, 2, 3))[0]
+        result.sum().backward()
+        show(kind, _plain(result))
+        show(_plain({name: p.grad for name, p in module.named_parameters()}))
+        _shown(show, "state", module.state_dict)

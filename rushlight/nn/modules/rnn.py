@@ -143,6 +143,16 @@ class RNNBase(Module):
         # Read from the registry each time, so that what replaces a weight is what is used.
         return [getattr(self, name, None) for name in self._flat_weights_names]
 
+    def _weights_to_use(self):
+        """The weights for one call. Those that a parametrization computes are asked for as often
+        as PyTorch asks, twice and the first one four times: each time may be a power iteration."""
+        names = self._flat_weights_names
+        if "parametrizations" in self._modules:
+            computed = [name for name in names if name not in self._parameters]
+            for name in computed[:1] * 2 + computed:
+                getattr(self, name)
+        return self._flat_weights
+
     def flatten_parameters(self):
         """Accepted for programs that call it; the weights need no common block here."""
 
@@ -159,7 +169,9 @@ class RNNBase(Module):
 
     def check_input(self, input, batch_sizes):
         """Raise unless ``input`` has the rank, width and dtype the weights ask for."""
-        weight = self._flat_weights[0]
+        weight = self._parameters.get(self._flat_weights_names[0])
+        if weight is None:  # computed from another
+            weight = next(self.parameters())
         if weight.dtype != input.dtype and not torch.is_autocast_enabled():
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
@@ -282,7 +294,7 @@ class RNNBase(Module):
                 batch = input.size(0) if self.batch_first else input.size(1)
                 hx = self._zeros(input, batch, self.hidden_size)
         self.check_forward_args(input, hx, batch_sizes)
-        weights = self._flat_weights
+        weights = self._weights_to_use()
         if packed:
             output, hidden = op(input, batch_sizes, hx, weights, *self._options())
             output = self._wrap(output, packed, batch_sizes, order, back)
@@ -397,7 +409,7 @@ class LSTM(RNNBase):
             else:
                 hx = self._checked_state(hx, batched)
         self.check_forward_args(input, hx, batch_sizes)
-        weights = self._flat_weights
+        weights = self._weights_to_use()
         if packed:
             result = torch.lstm(input, batch_sizes, hx, weights, *self._options())
         else:
