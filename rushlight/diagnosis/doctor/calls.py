@@ -178,6 +178,8 @@ class Calls(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name == "__get__":  # of properties only .data matters
             name = getattr(getattr(func, "__self__", None), "__name__", "")
+            if name == "grad" and result is None and not self.inside and not args[0].is_leaf:
+                self._watch.tell("grad_of_result", args[0])
             if name != "data":
                 self.spent += QUICK
                 return

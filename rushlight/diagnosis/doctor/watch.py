@@ -67,6 +67,7 @@ class Watch:
     loader_made(loader)              after a DataLoader is made
     seeded(seed)                     before the global random state is set
     asked(loader)                    before a batch is asked for
+    grad_of_result(tensor)           the .grad of a result is read, and is None
     from_array(array, tensor)        after torch.from_numpy
     exhausted(loader)                an iterator of it is asked again after its end
     waited(loader, seconds, computed)     how long a batch took, and what followed the one before

@@ -366,7 +366,12 @@ def hidden(raised: Raised):
             for n in ast.walk(spot.node)
             if isinstance(n, ast.Constant) and n.value == have[-2] and wanted[-2] != have[-2]
         ]
-        if len(numbers) == 1:
+        argument = at.node.args[0] if isinstance(at.node, ast.Call) and at.node.args else None
+        near = spot.file == at.file and spot.line <= at.line and isinstance(argument, ast.Name)
+        if len(numbers) == 1 and near:
+            text = f"{argument.id}.size({batch})"
+            fixes.append(Fix(text, [spot.source.replace((numbers[0], text))]))
+        elif len(numbers) == 1:
             fixes.append(
                 Fix(f"batch {wanted[-2]}", [spot.source.replace((numbers[0], str(wanted[-2])))])
             )

@@ -64,9 +64,42 @@ def _before(raised: Raised, layer):
     if given is None:
         return None
     wanted = layer.in_features
+    alone = _one_image(raised, given, wanted)
+    if alone is not None:
+        return alone
     return reductions.wrong_dimension(
         raised, given, lambda shape: len(shape) > 1 and shape[-1] == wanted
     ) or reductions.batch_lost(raised, given, wanted)
+
+
+def _one_image(raised: Raised, given, wanted: int):
+    """One image without a batch dimension, whose channels nn.Flatten took for samples."""
+    if given.dim() != 2 or given.numel() != wanted:
+        return None
+    root = raised.modules()[0]
+    for at in raised.frames:
+        call = at.node
+        if not isinstance(call, ast.Call) or upstream.value(at, call.func) is not root:
+            continue
+        if len(call.args) != 1 or call.keywords:
+            return None
+        image = upstream.value(at, call.args[0])
+        if not values.is_tensor(image) or image.dim() != 3:
+            return None
+        text = changes.method(at.source, call.args[0], "unsqueeze(0)")
+        shown = changes.with_part(at.source, call, call.args[0], text)
+        return raised.finding(
+            "flatten-missing",
+            f"the model got one image {values.shape_of(image)} and wants a batch of images",
+            (at.file, call.lineno),
+            evidence=[
+                f"Flatten kept {given.shape[0]} channels as samples: {values.shape_of(given)}",
+                f"{given.shape[0]} * {given.shape[1]} = {wanted}, the features of one image",
+            ],
+            related=raised.innermost.related((at.file, call.lineno), "the layer that failed"),
+            fixes=[Fix(shown, [at.source.replace((call.args[0], text))])],
+        )
+    return None
 
 
 def _input(raised: Raised):

@@ -294,3 +294,67 @@ def ended(raised: Raised):
         related=[Related(spot.file, spot.line, "the iterator is made here")],
         fixes=[Fix("a new iterator where the old one ends", [edit])],
     )
+
+
+kind(
+    "context-not-called",
+    "A with statement names a context and does not call it",
+    """
+no_grad, inference_mode, enable_grad and autocast are classes: `with torch.no_grad():` makes one and
+enters it. Without the parentheses the class itself is there, which cannot be entered. (As a
+decorator @torch.no_grad may stand without them.)
+""",
+)
+kind(
+    "number-is-tuple",
+    "A comma behind a number makes a tuple of it",
+    """
+`lr = 0.1,` is a tuple with one entry. The line is often a keyword argument that was moved out of a
+call and kept its comma. Take the comma away.
+""",
+)
+
+
+@explains((TypeError, AttributeError), r"context manager protocol|__enter__")
+def not_entered(raised: Raised):
+    """``with torch.no_grad:``"""
+    at = raised.innermost
+    statement = at.statement
+    for item in statement.items if isinstance(statement, ast.With) else ():
+        held = at.value(item.context_expr, None)
+        if isinstance(held, type) and hasattr(held, "__enter__"):
+            name = at.source.segment(item.context_expr)
+            return raised.finding(
+                "context-not-called",
+                f"{name} is a class: {name}() can be entered",
+                (at.file, item.context_expr.lineno),
+                evidence=[f"line {item.context_expr.lineno} names {held.__name__} without ()"],
+                fixes=[Fix(f"{name}()", [at.source.replace((item.context_expr, f"{name}()"))])],
+            )
+    return None
+
+
+@explains(TypeError, r"'tuple'|not tuple|tuple")
+def comma(raised: Raised):
+    """A keyword or argument that is a tuple of one number."""
+    at = raised.innermost
+    call = at.node if isinstance(at.node, ast.Call) else None
+    for part in [*call.args, *(k.value for k in call.keywords)] if call is not None else ():
+        held = upstream.value(at, part)
+        if type(held) is not tuple or len(held) != 1 or type(held[0]) not in (int, float):
+            continue
+        spot = upstream.Spot(at.source, part, at)
+        if isinstance(part, (ast.Name, ast.Attribute)):
+            spot = upstream.bound(raised, at, part)
+        if spot is None or not isinstance(spot.node, ast.Tuple):
+            continue
+        text = spot.source.segment(spot.node.elts[0])
+        return raised.finding(
+            "number-is-tuple",
+            f"{at.source.segment(part)} is ({held[0]},), a tuple, for the comma behind it",
+            spot.place,
+            evidence=[f"{text}, is a tuple of 1 entry"],
+            related=at.related(spot.place, "where a number is wanted"),
+            fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+        )
+    return None

@@ -9,6 +9,7 @@ from rushlight import _C, nn
 
 from ... import changes
 from ...finding import Fix
+from ...frames import called
 from ...registry import Check, check, kind
 from ...source import Source
 from .. import places
@@ -143,6 +144,7 @@ class PlainTensor(Check):
 
     def start(self, doctor):
         self.models, self.plain, self.held, self.steps = {}, {}, set(), 0
+        self.results = {}
         doctor.watch.on("call", self.call)
         doctor.watch.on("step", self.step)
         doctor.watch.on("optimizer", self.optimizer)
@@ -156,6 +158,8 @@ class PlainTensor(Check):
                 is_plain = isinstance(value, _C.TensorBase) and not isinstance(value, nn.Parameter)
                 if is_plain and value.requires_grad and value.is_leaf:
                     self.plain[id(inner), name] = (inner, name, value, value._version)
+                elif is_plain and value.requires_grad:
+                    self.results[type(inner), name] = (inner, value.grad_fn)
 
     def optimizer(self, optimizer):
         self.held |= {id(p) for p in places.parameters_of(optimizer)}
@@ -170,7 +174,29 @@ class PlainTensor(Check):
                 continue
             if self.steps >= 2 and vars(module).get(name) is value:
                 out.append(self.finding(module, name, value))
+        out += [self.converted(*key, *one) for key, one in self.results.items()]
         return [f for f in out if f is not None]
+
+    def converted(self, owner, name, module, node):
+        """``self.w = nn.Parameter(...).double()``: a result of a parameter that nobody holds."""
+        statement, source = _attribute(module, name)
+        value = statement.value if statement is not None else None
+        inner = value
+        while isinstance(inner, ast.Call) and called(inner) != "Parameter":
+            inner = getattr(inner.func, "value", None)
+        if not isinstance(inner, ast.Call) or inner is value or not inner.args:
+            return None
+        made = source.segment(inner)
+        rest = source.segment(value)[len(made) :]
+        first = changes.atom(source, inner.args[0])
+        new = f"{source.segment(inner.func)}({first}{rest})"
+        held = sum(1 for _ in module.parameters())
+        return found(
+            "tensor-not-a-parameter", "wrong result", (source.file, statement.lineno),
+            f"{owner.__name__}.{name} is computed from a parameter, and is none itself",
+            [f"{owner.__name__} has {held} parameters, and {name} is not among them"], [],
+            [Fix(new, [source.replace((value, new))])],
+        )  # fmt: skip
 
     def finding(self, module, name, value):
         statement, source = _attribute(module, name)
@@ -180,8 +206,6 @@ class PlainTensor(Check):
 
         text = source.segment(node)
         if isinstance(node, ast.Call) and any(k.arg == "requires_grad" for k in node.keywords):
-            from ... import changes
-
             text = changes.without_keyword(source, node, "requires_grad")
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".requires_grad_"):
             given = node.func.value

@@ -59,6 +59,13 @@ HOOKED = tuple("Sqrt Rsqrt Log Div Pow Norm Std Var Acos Asin Exp Atan".split())
 WALKED = 3000
 
 
+STEEP = ("Pow", "Sqrt", "Acos", "Asin", "Rsqrt")  # with a slope without bound in their range
+
+
+def _is_finite(value) -> bool:
+    return value is None or not value.is_floating_point() or bool(value.detach().isfinite().all())
+
+
 @check
 class Nan(Check):
     kinds = ("nan-made", "nan-gradient", "nan-in-data")
@@ -132,6 +139,11 @@ class Nan(Check):
                 bad = [g for g in inputs if _has_nan(g)]
                 if bad:
                     self.gradient = (name, origin, _nans(bad[0]), bad[0].numel())
+                elif name.startswith(STEEP) and all(_is_finite(g) for g in outputs):
+                    steep = [g for g in inputs if g is not None and not _is_finite(g)]
+                    if steep:
+                        count = int((~steep[0].detach().isfinite()).sum())
+                        self.gradient = (name, origin, count, steep[0].numel(), "infinite values")
 
         return look
 
@@ -289,20 +301,24 @@ class Nan(Check):
         new = f"{text} / ({target} != {ignored}).sum().clamp(min=1)"
         return [Fix("the sum over at least one target", [source.replace((call, new))])]
 
-    def in_backward(self, name, origin, nans, count):
+    def in_backward(self, name, origin, nans, count, what="NaN"):
         file, _, line, *_ = origin
         source = places.Source.of(file)
         node = source.node_at(*origin[2:6]) if source else None
         op = name.removesuffix("0").removesuffix("Backward").lower()
-        evidence = [f"{name} made {nans} NaN of {count} values from a gradient that held none"]
+        evidence = [f"{name} made {nans} {what} of {count} from a gradient that held none"]
         fixes = []
-        if node is not None:
+        inner = _operand_of(source, node) if node is not None else None
+        if name.startswith(("Acos", "Asin")) and inner is not None:
+            text = changes.method(source, inner, "clamp(-1 + 1e-6, 1 - 1e-6)")
+            fixes = [Fix(text, [source.replace((inner, text))])]
+        elif node is not None:
             fixes = self.guarded(source, node)
         return found(
             "nan-gradient",
             "wrong result",
             (file, line),
-            f"the gradient of {op} is NaN; forward nothing was",
+            f"the gradient of {op} is {what.split()[0]}; forward nothing was",
             evidence,
             [],
             fixes,
