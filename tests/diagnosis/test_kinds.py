@@ -2,7 +2,7 @@
 
 import pytest
 
-from . import everyday_clean, everyday_traps, more_traps, traps, variants
+from . import everyday_clean, everyday_traps, more_traps, newer_traps, traps, variants
 from .doctored import doctored
 
 # A trap of another kind that a repaired program may still have: it had it before.
@@ -14,10 +14,13 @@ WITHOUT_FIX = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["more_traps", "variants", "everyday_traps"])
+MODULES = {m.__name__.rpartition(".")[2]: m for m in
+           (more_traps, variants, everyday_traps, newer_traps)}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=MODULES)
 def reports(request):
-    modules = {"more_traps": more_traps, "variants": variants, "everyday_traps": everyday_traps}
-    table = modules[request.param].TRAPS
+    table = MODULES[request.param].TRAPS
     return table, doctored({name: text for name, (_, text) in table.items()})
 
 
@@ -51,7 +54,12 @@ def test_no_fix_fails(reports):
 
 
 def test_silent_on_programs_that_train_well():
-    programs = {**more_traps.CLEAN, **traps.CLEAN, **everyday_clean.CLEAN}
+    programs = {
+        **more_traps.CLEAN,
+        **traps.CLEAN,
+        **everyday_clean.CLEAN,
+        **newer_traps.CLEAN,
+    }
     assert len(programs) >= 10
     said = doctored(programs, fixes=False)
     wrong = {

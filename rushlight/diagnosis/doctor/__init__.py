@@ -89,10 +89,10 @@ class Doctor:
     def _try(self, finding: Finding) -> None:
         """Keeps the fixes that work: the script is run again with each."""
         mechanical = [f for f in finding.fixes if f.edits]
-        if not self.trials or not mechanical:
-            return
         for fix in mechanical:
             changes.with_imports(fix)
+        if not self.trials or not mechanical:
+            return
         limit = max(20.0, 4 * self.seconds)
 
         def attempt(fix):

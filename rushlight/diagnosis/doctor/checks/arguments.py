@@ -69,13 +69,12 @@ class OverBatch(Check):
             if dim in (0, -2) and result.dim() == 2 and min(result.shape) > 1:
                 self.made[op.site] = (op.site, op.module, tuple(result.shape), op.name)
                 if op.source is not None and op.source.root.name == "linear":
-                    self.scores.setdefault(op.site, None)  # rows of a Linear are samples
+                    self.scores[op.site] = result.data_ptr()  # rows of a Linear are samples
             return
         if op.name in POOLING:
-            for made in map(op.calls.made, op.args[:2]):
-                if made is not None and made.root.site in self.scores:
-                    self.scores.pop(made.root.site)  # weights of an average over the samples
-                    self.pooled.add(made.root.site)
+            where = {a.data_ptr() for a in op.args if isinstance(a, _C.TensorBase)}
+            # weights of an average over the samples
+            self.pooled.update(site for site, place in self.scores.items() if place in where)
             return
         if op.source is None or op.source.root.site not in self.made:
             return

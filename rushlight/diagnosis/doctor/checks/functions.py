@@ -169,10 +169,12 @@ def _slope(function, args, place, v):
     direction = torch.rand_like(args[place]) + 0.5
     values = []
     with torch.no_grad():
-        for step in (1e-4, -1e-4, 2e-4, -2e-4):
+        for step in (1e-4, -1e-4, 2e-4, -2e-4, 0.0):
             changed = list(args)
             changed[place] = args[place] + step * direction
             values.append(float((v * function.apply(*changed)).sum()))
     near, far = (values[0] - values[1]) / 2e-4, (values[2] - values[3]) / 4e-4
+    right, left = (values[0] - values[4]) / 1e-4, (values[4] - values[1]) / 1e-4
     rough = abs(near) < 1e-9 or abs(near - far) > 1e-3 * max(abs(near), abs(far))
+    rough = rough or abs(right - left) > 1e-2 * max(abs(right), abs(left))  # a bend at this point
     return direction, near, rough
