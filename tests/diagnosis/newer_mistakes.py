@@ -330,6 +330,19 @@ image = torch.rand(3, 8, 8)
 print(net(image).shape) # <-
 """,
     ),
+    "ce_weight_length": (
+        "class-weights-length",
+        """
+import torch
+from torch import nn
+
+counts = torch.tensor([10.0, 20.0])
+criterion = nn.CrossEntropyLoss(weight=1 / counts) # <-
+logits = torch.randn(6, 3)
+loss = criterion(logits, torch.tensor([0, 1, 2, 0, 1, 2]))
+print(loss.item() > 0)
+""",
+    ),
     "rnn_hidden_batch_last": (
         "layer-width",
         """

@@ -290,6 +290,24 @@ loss.backward()
 print("has gradient:", w.grad is not None)
 """,
     ),
+    "lambda_lr_absolute": (
+        "lambda-gives-rate",
+        """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(2, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+sched = torch.optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.1 * 0.9 ** epoch) #!
+for epoch in range(5):
+    opt.zero_grad()
+    net(torch.randn(4, 2)).square().mean().backward()
+    opt.step()
+    sched.step()
+print("rate above 0.03:", opt.param_groups[0]["lr"] > 0.03)
+""",
+    ),
     "save_nonpersistent": (
         "loss-made-a-leaf",
         """

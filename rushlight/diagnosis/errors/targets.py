@@ -446,3 +446,29 @@ def _wrong_view(raised: Raised, given, target):
                     return spot, Fix(text, [spot.source.replace((spot.node, text))])
         node = next((n for n, _ in node.next_functions if n is not None), None)
     return None
+
+
+kind(
+    "class-weights-length",
+    "A loss has weights for another number of classes than the scores",
+    """
+weight= of cross_entropy and nll_loss holds one number for each class. It was counted from labels in
+which a class is missing (bincount without minlength), or the model ends in another number of scores
+than there are classes. torch.bincount(labels, minlength=classes) keeps the missing ones.
+""",
+)
+
+
+@explains(RuntimeError, r"weight tensor should be defined either for all (\d+) .*shape: \[(\d+)")
+def class_weights(raised: Raised):
+    """The loss that was built with them."""
+    at, modules = raised.innermost, raised.modules()
+    spot = upstream.of_module(modules[-1]) if modules else None
+    place = spot.place if spot is not None else at
+    return raised.finding(
+        "class-weights-length",
+        f"{raised.match[2]} weights for {raised.match[1]} classes",
+        place,
+        evidence=[f"weight has {raised.match[2]} values, the scores {raised.match[1]} columns"],
+        related=at.related(place, "the loss that got the scores") if spot is not None else [],
+    )
