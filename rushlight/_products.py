@@ -108,7 +108,7 @@ def _contract(equation, operands):
             )
     output = _output_labels(labels, arrow, right, extra)
     summed = sorted({n for names in labels for n in names if n is not None} - set(output))
-    order = output + summed
+    order = output + [d for d in range(extra) if d not in output] + summed
     prepared = [_lay_out(x, names, order, extra, i)
                 for i, (x, names) in enumerate(zip(operands, labels, strict=True))]
     return _multiply(prepared, len(output), order)
@@ -161,10 +161,6 @@ def _lay_out(x, names, order, extra, number):
             del own[i]
         else:
             i += 1
-    missing = [d for d in range(extra) if d not in order and d in own]
-    if missing:
-        x = x.sum([own.index(d) for d in missing])
-        own = [n for n in own if n not in missing]
     present = [n for n in order if n in own]
     x = x.permute([own.index(n) for n in present])
     for at, n in enumerate(order):
