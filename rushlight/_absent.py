@@ -2,9 +2,10 @@
 
 A class among them can be inherited from, subscripted and asked for by isinstance (nothing is one);
 a function can be passed around. Making or calling either raises NotImplementedError, which names
-the feature and the nearest thing there is. Enumerations have their members. Which names PyTorch has
-in such a module says a table (tools/record_absent.py), so hasattr answers truly for the others; the
-modules themselves are made when they are imported.
+the feature and the nearest thing there is. Enumerations have their members, and what asks whether
+something is of a refused kind says no. Which names PyTorch has in such a module says a table
+(tools/record_absent.py), so hasattr answers truly for the others; the modules themselves are made
+when they are imported.
 """
 
 from __future__ import annotations
@@ -125,8 +126,16 @@ def _made(module: str, name: str, members: str, reason: str):
         import enum
 
         return enum.Enum(name, members.split(","), module=f"torch.{module}")
-    make = refused_class if name.lstrip("_")[:1].isupper() else refused_function
+    bare = name.lstrip("_")
+    if bare.startswith(("is_", "has_")):  # asked of what may be anything: it is not of this kind
+        return _never
+    make = refused_class if bare[:1].isupper() else refused_function
     return make(module, name, reason)
+
+
+def _never(*args, **kwargs) -> bool:
+    """False."""
+    return False
 
 
 def _of_parent(module: str, name: str):

@@ -66,7 +66,10 @@ def test_members_and_decorators_of_what_is_refused():
     from rushlight.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
     from rushlight.jit._script import script
 
-    assert record(len) is len and is_initialized() is False and script is torch.jit.script
+    from rushlight._subclasses.fake_tensor import is_fake
+
+    assert record(len) is len and is_fake(torch.ones(1)) is False
+    assert is_initialized() is False and script is torch.jit.script
     assert str(ShardingStrategy.FULL_SHARD) == "ShardingStrategy.FULL_SHARD"
     with pytest.raises(NotImplementedError, match="FullyShardedDataParallel is not supported"):
         FullyShardedDataParallel.state_dict_type(None)

