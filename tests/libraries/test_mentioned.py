@@ -61,12 +61,11 @@ def test_a_refused_module_can_be_imported(name):
 
 
 def test_members_and_decorators_of_what_is_refused():
+    from rushlight._subclasses.fake_tensor import is_fake
     from rushlight.distributed.distributed_c10d import is_initialized
     from rushlight.distributed.elastic.multiprocessing.errors import record
     from rushlight.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
     from rushlight.jit._script import script
-
-    from rushlight._subclasses.fake_tensor import is_fake
 
     assert record(len) is len and is_fake(torch.ones(1)) is False
     assert is_initialized() is False and script is torch.jit.script
