@@ -73,3 +73,21 @@ def test_what_raises_raises_and_restores():
     with pytest.raises(ValueError, match="no"):
         bench.compare(lambda: torch.rand(2), lambda: (_ for _ in ()).throw(ValueError("no")))
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_what_helps_is_told_apart_from_what_does_not():
+    from types import SimpleNamespace
+
+    from rushlight.profiler import trials
+
+    quick = bench.Comparison([2.0] * 20, [1.0] * 20, ("f", "g"), 0.0, 1.0, 0.1)
+    same = bench.Comparison([1.0] * 20, [1.0] * 20, ("f", "g"), 0.0, 1.0, 0.1)
+    wrong = bench.Comparison([2.0] * 20, [1.0] * 20, ("f", "g"), 1.0, 1.0, 0.1)
+    found = [trials.Trial(n, (), c) for n, c in (("a", same), ("b", quick), ("c", wrong))]
+    region = SimpleNamespace(problem="", lines=())
+    lines = trials.as_text(SimpleNamespace(region=region, what="a step"), found)
+    heads = [line.split(":")[0] for line in lines if ":" in line and line[0] == "T"]
+    assert heads == ["Try", "Tried in vain", "Tried in vain"]
+    assert lines[1].startswith("Try: 1. b: 2,000 -> 1,000 ms, 2.00x")
+    lines = trials.as_text(SimpleNamespace(region=region, what="a step"), found[:1])
+    assert lines[1] == "None of what was tried helps."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 
 from . import run
 
@@ -29,8 +28,14 @@ def add(subparsers) -> None:
     parser.add_argument(
         "--no-trials", action="store_true", help="do not try fixes by running the script again"
     )
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="say of each kind why it was not checked"
+    )
     run.add_target(parser)
     parser.set_defaults(command=_doctor)
+
+
+_REASONS = 3  # why kinds were not checked, told without -v
 
 
 def _doctor(options) -> int:
@@ -59,7 +64,7 @@ def _doctor(options) -> int:
             file.write("\n")
     if options.html:
         _write_page(options, report, doctor.silenced, status)
-    run.tell(report_text(doctor, findings))
+    run.tell(report_text(doctor, findings, options.verbose))
     return 3 if options.strict and findings and status == 0 else status
 
 
@@ -74,7 +79,7 @@ def _write_page(options, report: dict, silenced: int, status: int) -> None:
     pages.write(options.html, "doctor", f"doctor {about['title']}", data)
 
 
-def report_text(doctor, findings) -> str:
+def report_text(doctor, findings, all_reasons: bool = False) -> str:
     """What the terminal shows: findings, worst first, then what was and was not checked."""
     from rushlight.diagnosis.finding import wrapped
 
@@ -86,18 +91,32 @@ def report_text(doctor, findings) -> str:
     for number, finding in enumerate(findings, 1):
         lines.append(f"{number} {finding.severity}  {finding.place}  {finding.id}")
         lines += finding.lines()
-    return "\n".join([*lines, *wrapped(_checked(doctor))])
+    lines += wrapped(_checked(doctor, all_reasons))
+    if all_reasons and _absent(doctor):
+        lines.append("Not in this run:")
+        for why, ids in _absent(doctor):
+            lines += wrapped(f"{why}: {', '.join(ids)}", "  ", "    ")
+    return "\n".join(lines)
 
 
-def _checked(doctor) -> str:
+def _absent(doctor) -> list[tuple[str, list[str]]]:
+    """Why kinds could not be checked, each reason with its kinds; the one with most first."""
+    kinds: dict[str, list[str]] = {}
+    for absent in doctor.not_checked():
+        kinds.setdefault(absent["why"], []).append(absent["id"])
+    return sorted(kinds.items(), key=lambda item: -len(item[1]))
+
+
+def _checked(doctor, all_reasons: bool) -> str:
     """What was looked for, what this run gave no occasion for, and what was left out."""
-    absent = doctor.not_checked()
+    reasons = _absent(doctor)
+    absent = {id for _, ids in reasons for id in ids}
     count = len({id for check in doctor.checks for id in check.kinds})
-    text = f"Checked {count - len({a['id'] for a in absent})} kinds."
-    reasons = Counter(a["why"] for a in absent)
-    if reasons:
-        told = (why if n == 1 else f"{why} ({n} kinds)" for why, n in reasons.most_common())
-        text += f" Not in this run: {'; '.join(told)}."
+    text = f"Checked {count - len(absent)} of {count} kinds."
+    if reasons and not all_reasons:
+        told = "; ".join(f"{why} ({len(ids)})" for why, ids in reasons[:_REASONS])
+        more = len(reasons) - _REASONS
+        text += f" Not in this run: {told}{f'; {more} more reasons (-v)' if more > 0 else ''}."
     calls = doctor.watch.calls
     if calls is not None and calls.rested:
         seen = calls.steps - calls.rested

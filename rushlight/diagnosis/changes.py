@@ -7,6 +7,7 @@ import re
 
 from .finding import Edit, Fix
 from .source import Source
+from .unfolded import on_lines_of_their_own
 
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple)
 _SIGNS = {
@@ -105,6 +106,7 @@ def within(source: Source, statement: ast.stmt, head: str) -> Edit:
     return within_all(source, [statement], head)
 
 
+@on_lines_of_their_own
 def within_all(source: Source, run: list[ast.stmt], head: str) -> Edit:
     """Statements that follow each other go into one block."""
     first, last = run[0].lineno, run[-1].end_lineno

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,19 +135,26 @@ def wrapped(text: str, indent: str = "", more: str | None = None) -> list[str]:
 
 
 def _as_change(edit: Edit) -> list[str]:
+    """Lines that go and lines that come, with what stays between them."""
     from .source import Source
 
     source = Source.of(edit.file)
     before = source.lines[edit.line - 1 : edit.end_line] if source else []
     after = edit.text.split("\n") if edit.text else []
-    while before and after and before[0] == after[0]:
-        before, after = before[1:], after[1:]
-    while before and after and before[-1] == after[-1]:
-        before, after = before[:-1], after[:-1]
-    # What goes is known by its beginning; what comes in its place must be there whole.
-    lines = [f"     -{line}"[:WIDTH] for line in before]
-    for line in after:
-        room = WIDTH - 6
-        lines.append(f"     +{line[:room]}")
-        lines += [f"      {line[i : i + room]}" for i in range(room, len(line), room)]
-    return lines
+    parts = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    out: list[str] = []
+    for number, (kind, a, b, c, d) in enumerate(parts):
+        if kind != "equal":
+            # What goes is known by its beginning; what comes in its place must be there whole.
+            out += [f"     -{line}"[:WIDTH] for line in before[a:b]]
+            out += [part for line in after[c:d] for part in _whole(line)]
+        elif 0 < number < len(parts) - 1:
+            kept = [f"      {line}"[:WIDTH].rstrip() for line in before[a:b]]
+            out += kept if len(kept) < 4 else [kept[0], "      ...", kept[-1]]
+    return out
+
+
+def _whole(line: str) -> list[str]:
+    room = WIDTH - 6
+    parts = [line[i : i + room] for i in range(0, len(line), room)] or [""]
+    return [f"     {'+' if i == 0 else ' '}{part}" for i, part in enumerate(parts)]

@@ -7,6 +7,7 @@ import functools
 import linecache
 
 from .finding import Edit
+from .unfolded import on_lines_of_their_own
 
 
 class Source:
@@ -143,20 +144,26 @@ class Source:
             text[a : b + 1] = [head + new.encode() + tail]
         return Edit(self.file, first, last, b"\n".join(text).decode())
 
+    @on_lines_of_their_own
     def insert_before(self, node: ast.stmt, text: str) -> Edit:
         """Lines of their own before a statement, at its indentation."""
         first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
         line = self.lines[first - 1]
         return Edit(self.file, first, first, f"{self.indented(node, text)}\n{line}")
 
+    @on_lines_of_their_own
     def insert_after(self, node: ast.stmt, text: str) -> Edit:
         """Lines of their own after a statement, at its indentation."""
         last = node.end_lineno
         return Edit(self.file, last, last, f"{self.lines[last - 1]}\n{self.indented(node, text)}")
 
+    @on_lines_of_their_own
     def remove(self, node: ast.stmt) -> Edit:
-        """The lines of a statement go."""
-        return Edit(self.file, node.lineno, node.end_lineno, "")
+        """The lines of a statement go; a block that would be empty passes."""
+        blocks = (getattr(node.parent, f, None) for f in ("body", "orelse", "finalbody"))
+        alone = not isinstance(node.parent, ast.Module) and [node] in blocks
+        text = self.indented(node, "pass") if alone else ""
+        return Edit(self.file, node.lineno, node.end_lineno, text)
 
     def indented(self, node: ast.stmt, text: str) -> str:
         """Text with a statement's indentation before each line."""

@@ -62,9 +62,14 @@ class Trial:
         told = c.as_dict()
         where = lines_text(self.lines)
         head = f"{self.name}, {where}" if where else self.name
-        times = f"{told['before'] * 1e3:.3g} -> {told['after'] * 1e3:.3g} ms"
+        times = " -> ".join(_milliseconds(told[k]) for k in ("before", "after")) + " ms"
         keep = f". {self.keep}" if self.keep and c.differ and c.ratio < 1 else ""
         return f"{head}: {times}, {c.speed_text()}{keep}"
+
+
+def _milliseconds(seconds: float) -> str:
+    value = seconds * 1e3
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
 class _Copy:
@@ -345,16 +350,15 @@ def as_text(trials: Trials, found: list[Trial]) -> list[str]:
         return ["Nothing was tried: no optimizer step, no module's call, no marked region."]
     if trials.region.problem:
         return [f"Nothing was tried: {trials.what} {trials.region.problem}."]
-    out, number = [], 0
-    for trial in found:
-        if trial.comparison is None:
-            continue
-        number += 1
+    measured = [t for t in found if t.comparison is not None]
+    helped = [t for t in measured if _helps(t.comparison)]
+    out = [] if helped or not measured else ["None of what was tried helps."]
+    for number, trial in enumerate(helped, 1):
         out.append(("Try: " if number == 1 else "     ") + f"{number}. {trial.text()}")
-        c = trial.comparison
-        out.append(f"        {c.runs} runs each, alternating; {c.output_text()}")
-        if c.noisy:
-            out.append("        The machine is too noisy to tell small differences.")
+        out += _how(trial.comparison)
+    for trial in measured:
+        if trial not in helped:
+            out += [f"Tried in vain: {trial.text()}", *_how(trial.comparison)]
     refused = [f"{t.name} ({t.why_not})" for t in found if t.comparison is None]
     if refused:
         out.append("Not tried: " + ", ".join(refused))
@@ -363,6 +367,18 @@ def as_text(trials: Trials, found: list[Trial]) -> list[str]:
     return [f"Tried on {trials.what}{', ' + where if where else ''}.", *out]
 
 
+def _helps(c: Comparison) -> bool:
+    """Whether a change is quicker beyond doubt, with the same outputs."""
+    return c.differ and c.ratio > 1 and c.agree is not False
+
+
+def _how(c: Comparison) -> list[str]:
+    lines = [f"        {c.runs} runs each, alternating; {c.output_text()}"]
+    if c.noisy:
+        lines.append("        The machine is too noisy to tell small differences.")
+    return lines
+
+
 def _wrapped(line: str) -> list[str]:
-    more = " " * (8 if line.startswith(("Try:", "     ")) else 0)
+    more = " " * (8 if line.startswith(("Try:", "Tried in", "     ")) else 0)
     return textwrap.wrap(line, 80, subsequent_indent=more, break_on_hyphens=False)

@@ -128,6 +128,14 @@ def test_reports_are_written_without_stderr(program, tmp_path):  # noqa: F811
     assert len(json.loads((tmp_path / "report.json").read_text())["findings"]) == 1
 
 
+def test_the_reasons_for_what_was_not_checked_are_told_on_request(program):  # noqa: F811
+    script = program("import torch")
+    short = python("-m", "rushlight", "doctor", script).stderr
+    assert "Not in this run:" in short and "more reasons (-v)" in short and short.count("\n") < 6
+    full = python("-m", "rushlight", "doctor", "-v", script).stderr
+    assert "\n  no seed was set: seed-incomplete\n" in full + "\n"
+
+
 def test_an_option_behind_the_program_is_told_of(program):  # noqa: F811
     script = program("import sys; print(sys.argv[1:])")
     done = python("-m", "rushlight", "doctor", script, "--html", "x.html")

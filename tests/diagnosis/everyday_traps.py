@@ -1187,6 +1187,20 @@ for step in range(30):
 print("done")
 """,
     ),
+    "zero_grad_loop_on_a_line": (
+        "gradients-never-zeroed",
+        """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.randn(64, 4); y = x.sum(1, keepdim=True)
+for step in range(9): nn.functional.mse_loss(model(x), y).backward(); opt.step() #!
+print("done")
+""",
+    ),
     "worker_lambda": (
         "local-function-pickled",
         """

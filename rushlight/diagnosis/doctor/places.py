@@ -10,6 +10,7 @@ from rushlight import _C
 from .. import changes
 from ..finding import Edit, Finding, Related
 from ..source import Source
+from ..unfolded import on_lines_of_their_own
 from . import calls
 from .calls import Site, is_user
 
@@ -133,6 +134,7 @@ def moved_before(source: Source, statement: ast.stmt, target: ast.stmt) -> Edit 
     return _moved(source, statement, target, after=False)
 
 
+@on_lines_of_their_own
 def _moved(source, statement, target, after):
     """One edit of the lines from the one to the other; the statement takes the other's indent."""
     lines = source.lines
@@ -161,8 +163,13 @@ def without_decorator(source: Source, decorator: ast.expr) -> Edit:
 
 def without_with(source: Source, block: ast.With) -> Edit:
     """The body of a ``with`` takes its place."""
-    first, last = block.body[0].lineno, block.end_lineno
-    by = len(source.indentation(block)) - len(source.indentation(block.body[0]))
+    return _without_head(source, block, block.body)
+
+
+@on_lines_of_their_own
+def _without_head(source, block, body):
+    first, last = body[0].lineno, block.end_lineno
+    by = len(source.indentation(block)) - len(source.indentation(body[0]))
     return Edit(source.file, block.lineno, last, source.reindented(first, last, by))
 
 

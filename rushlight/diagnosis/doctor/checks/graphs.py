@@ -442,12 +442,8 @@ class Unused(Check):
         fixes, statement = [], site.statement
         if statement is not None:
             torch = changes.prefix_for(site.source, "torch", "torch")
-            first, last = statement.lineno, statement.end_lineno
-            text = site.source.indented(statement, f"with {torch}.no_grad():") + "\n"
-            text += site.source.reindented(first, last, 4)
-            from ...finding import Edit
-
-            fixes.append(Fix(f"under {torch}.no_grad()", [Edit(site.file, first, last, text)]))
+            edit = changes.within(site.source, statement, f"with {torch}.no_grad():")
+            fixes.append(Fix(f"under {torch}.no_grad()", [edit]))
         return found(
             "graph-never-used",
             "memory",

@@ -8,6 +8,7 @@ from typing import ClassVar
 from ... import trial
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
+from ...unfolded import on_lines_of_their_own
 from ...values import describe_module
 from .. import places
 from ..calls import site_of
@@ -301,6 +302,7 @@ def _trains(loop) -> bool:
     return bool(names & {"backward", "step", "zero_grad"})
 
 
+@on_lines_of_their_own
 def _around(source, statement, before, after) -> Edit:
     lines = source.lines[statement.lineno - 1 : statement.end_lineno]
     text = [source.indented(statement, before), *lines, source.indented(statement, after)]
