@@ -123,6 +123,7 @@ def _serve(pipe, parent: int, region, change: Change) -> None:
         recordings.clear()
         regions.listeners.clear()
         tempfile.tempdir = "/dev/shm"  # what is written to /tmp may be the program's own
+        sys.dont_write_bytecode = True  # of a module that is first imported here
         restrict()
         runner = _Runner(region, change)
         while True:
