@@ -42,7 +42,8 @@ DType dtype_of_numpy_scalar(PyObject* o) {
   static constexpr std::pair<std::string_view, DType> kinds[] = {
       {"float64", DType::Double}, {"float32", DType::Float}, {"float16", DType::Half},
       {"int64", DType::Int64}, {"int32", DType::Int32}, {"int16", DType::Int16},
-      {"int8", DType::Int8}, {"uint8", DType::UInt8}, {"bool", DType::Bool},
+      {"int8", DType::Int8}, {"uint8", DType::UInt8}, {"uint16", DType::UInt16},
+      {"uint32", DType::UInt32}, {"uint64", DType::UInt64}, {"bool", DType::Bool},
       {"bool_", DType::Bool}, {"complex64", DType::ComplexFloat},
       {"complex128", DType::ComplexDouble}};
   for (const auto& [name, dtype] : kinds)
@@ -76,7 +77,21 @@ DType dtype_of_item(PyObject* o) {
   fail(ErrorKind::Runtime, "Could not infer dtype of ", Py_TYPE(o)->tp_name);
 }
 
+// An element of uint64: a whole number, of which a Scalar would hold no more than int64 does.
+uint64_t unsigned_number(PyObject* o) {
+  check(PyIndex_Check(o), ErrorKind::Type, "an integer is required");
+  const Owned number(need(PyNumber_Index(o)));
+  const unsigned long long v = PyLong_AsUnsignedLongLong(number.get());
+  need(!PyErr_Occurred());
+  return v;
+}
+
 void store_item(char* p, DType t, PyObject* o) {
+  if (t == DType::UInt64 && !is_tensor(o)) {
+    const uint64_t v = unsigned_number(o);
+    std::memcpy(p, &v, sizeof v);
+    return;
+  }
   Scalar s;
   int overflow = 0;
   if (PyLong_CheckExact(o) && (PyLong_AsLongLongAndOverflow(o, &overflow), overflow)) {
@@ -98,7 +113,7 @@ void store_item(char* p, DType t, PyObject* o) {
           "a real number, not 'complex'");
     const int64_t v = s.to_int();
     const int bits = int(item_size(t)) * 8;
-    const bool fits = bits == 64 || (t == DType::UInt8 ? v >= -255 && v <= 255
+    const bool fits = bits == 64 || (is_unsigned(t) ? v > -(int64_t(1) << bits) && v < int64_t(1) << bits
                                                        : v >= -(int64_t(1) << (bits - 1)) &&
                                                              v < (int64_t(1) << (bits - 1)));
     check(fits && (!s.is_float() || s.to_double() == s.to_double()), "value cannot be converted to type ",

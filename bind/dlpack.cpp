@@ -34,13 +34,25 @@ struct DLManagedTensorVersioned {
   uint64_t flags;
   DLTensor tensor;
 };
-enum Code : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6 };
+enum Code : uint8_t {
+  kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6, kE4m3fn = 10,
+  kE4m3fnuz = 11, kE5m2 = 12, kE5m2fnuz = 13, kE8m0fnu = 14, kE2m1fn = 17
+};
 constexpr int32_t kCpu = 1;
 
 DLDataType element_type(DType t) {
+  switch (t) {
+    case DType::Float8_e4m3fn: return {kE4m3fn, 8, 1};
+    case DType::Float8_e4m3fnuz: return {kE4m3fnuz, 8, 1};
+    case DType::Float8_e5m2: return {kE5m2, 8, 1};
+    case DType::Float8_e5m2fnuz: return {kE5m2fnuz, 8, 1};
+    case DType::Float8_e8m0fnu: return {kE8m0fnu, 8, 1};
+    case DType::Float4_e2m1fn_x2: return {kE2m1fn, 4, 2};
+    default: break;
+  }
   const auto bits = uint8_t(8 * item_size(t));
   const Code code = is_bool(t)                ? kBool
-                    : t == DType::UInt8       ? kUInt
+                    : is_unsigned(t)          ? kUInt
                     : is_integral(t)          ? kInt
                     : t == DType::BFloat16    ? kBfloat
                     : rl::is_complex(t)       ? kComplex
@@ -51,9 +63,11 @@ DLDataType element_type(DType t) {
 DType dtype_from(DLDataType t) {
   for (DType d : {DType::UInt8, DType::Int8, DType::Int16, DType::Int32, DType::Int64, DType::Half,
                   DType::Float, DType::Double, DType::ComplexFloat, DType::ComplexDouble,
-                  DType::Bool, DType::BFloat16}) {
+                  DType::Bool, DType::BFloat16, DType::UInt16, DType::UInt32, DType::UInt64,
+                  DType::Float8_e4m3fn, DType::Float8_e4m3fnuz, DType::Float8_e5m2,
+                  DType::Float8_e5m2fnuz, DType::Float8_e8m0fnu, DType::Float4_e2m1fn_x2}) {
     const DLDataType own = element_type(d);
-    if (own.code == t.code && own.bits == t.bits && t.lanes == 1) return d;
+    if (own.code == t.code && own.bits == t.bits && own.lanes == t.lanes) return d;
   }
   fail(ErrorKind::Runtime, "Unsupported kind of DLPack element: code ", int(t.code), ", ",
        int(t.bits), " bits, ", int(t.lanes), " lanes");

@@ -99,7 +99,8 @@ void apply(Indexed& x, PyObject* item, int64_t& dim) {
     fail(ErrorKind::Index, "only integers, slices (`:`), ellipsis (`...`), None and long or byte "
          "Variables are valid indices (got ", Py_TYPE(item)->tp_name, ")");
   }
-  check(is_integral(index.dtype()) || index.dtype() == DType::Bool, ErrorKind::Index,
+  check((is_integral(index.dtype()) && !is_wide_unsigned(index.dtype())) ||
+            index.dtype() == DType::Bool, ErrorKind::Index,
         "tensors used as indices must be long, int, byte or bool tensors");
   const bool mask = index.dtype() == DType::Bool || index.dtype() == DType::UInt8;
   for (; x.covered < dim; ++x.covered) x.tensors.push_back(Tensor());

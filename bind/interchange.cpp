@@ -30,7 +30,12 @@ constexpr int kAligned = 0x100, kNotSwapped = 0x200, kWriteable = 0x400;
 DType dtype_from(char kind, int itemsize) {
   switch (kind) {
     case 'b': return itemsize == 1 ? DType::Bool : DType::Undefined;
-    case 'u': return itemsize == 1 ? DType::UInt8 : DType::Undefined;
+    case 'u':
+      return itemsize == 1   ? DType::UInt8
+             : itemsize == 2 ? DType::UInt16
+             : itemsize == 4 ? DType::UInt32
+             : itemsize == 8 ? DType::UInt64
+                             : DType::Undefined;
     case 'i':
       return itemsize == 1   ? DType::Int8
              : itemsize == 2 ? DType::Int16
@@ -52,7 +57,7 @@ DType dtype_from(char kind, int itemsize) {
 
 char kind_of_elements(DType t) {
   if (is_bool(t)) return 'b';
-  if (is_integral(t)) return t == DType::UInt8 ? 'u' : 'i';
+  if (is_integral(t)) return is_unsigned(t) ? 'u' : 'i';
   return rl::is_complex(t) ? 'c' : 'f';
 }
 
@@ -208,7 +213,8 @@ PyObject* ndarray_over(const Tensor& tensor, bool force) {
   refuse_mapped(tensor);
   if (!force) refuse_numpy(tensor);
   const Tensor t = force ? plain_values(tensor) : tensor;
-  check(t.dtype() != DType::BFloat16, ErrorKind::Type, "Got unsupported ScalarType BFloat16");
+  check(t.dtype() != DType::BFloat16 && (!is_stored_only(t.dtype()) || is_integral(t.dtype())),
+        ErrorKind::Type, "Got unsupported ScalarType ", type_name_of(t.dtype()));
   static PyObject* asarray = nullptr;  // kept: to import a loaded module takes a microsecond
   if (!asarray) {
     Owned numpy(need(PyImport_ImportModule("numpy")));

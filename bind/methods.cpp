@@ -54,7 +54,7 @@ PyObject* is_conj(const Tensor& t) { return py_bool(t.is_conj()); }
 PyObject* is_neg(const Tensor& t) { return py_bool(t.is_negative()); }
 PyObject* inference(const Tensor& t) { return py_bool(t.is_inference()); }
 PyObject* is_signed(const Tensor& t) {
-  return py_bool(t.dtype() != DType::UInt8 && t.dtype() != DType::Bool);
+  return py_bool(has_sign(t.dtype()));
 }
 PyObject* storage(const Tensor& t) {
   refuse_mapped(t);
@@ -102,14 +102,20 @@ Scalar number_of(const Tensor& t) {
   return number;
 }
 
+// A Scalar's integer has a sign; the elements of uint64 have none.
+PyObject* wrap_number(const Tensor& t, const Scalar& s) {
+  if (t.dtype() != DType::UInt64) return wrap_scalar(s);
+  return PyLong_FromUnsignedLongLong(uint64_t(s.to_int()));
+}
+
 PyObject* item(PyObject* o, PyObject*) {
-  return guarded([&] { return wrap_scalar(number_of(self_of(o))); });
+  return guarded([&] { return wrap_number(self_of(o), number_of(self_of(o))); });
 }
 
 PyObject* list_of(const Tensor& t, int64_t dim, int64_t offset) {
   if (dim == t.dim()) {
     Tensor one = alias(t, {}, {}, offset);
-    return wrap_scalar(item_of(one));
+    return wrap_number(one, item_of(one));
   }
   Owned list(need(PyList_New(Py_ssize_t(t.sizes()[dim]))));
   for (int64_t i = 0; i < t.sizes()[dim]; ++i)
@@ -134,7 +140,7 @@ PyObject* tolist(PyObject* o, PyObject*) {
     const Tensor& t = self_of(o);
     check(!t.is_meta(), ErrorKind::NotImplemented, "Cannot copy out of meta tensor; no data!");
     refuse_mapped(t);
-    if (t.dim() == 0) return wrap_scalar(item_of(t));
+    if (t.dim() == 0) return wrap_number(t, item_of(t));
     if (t.is_conj() || t.is_negative()) return list_of(t, 0, t.offset());
     switch (t.dtype()) {
       case DType::Float: return fast_list<float>(t, 0, t.data(), [](float v) { return PyFloat_FromDouble(v); });
@@ -479,7 +485,8 @@ void replace_data(const Tensor& t, const Tensor& data) {
   t->dtype = data.dtype();
   t->device = data.device();
   t->offset = data.offset();
-  t->flags = uint16_t((t->flags & ~(kConj | kNegative)) | (data->flags & (kConj | kNegative)));
+  constexpr uint16_t kOfData = kConj | kNegative | kStoredOnly;
+  t->flags = uint16_t((t->flags & ~kOfData) | (data->flags & kOfData));
   t->set_layout(data.sizes(), data.strides());
   if (t->autograd && t->autograd->accumulator) {
     t->autograd->accumulator->inputs.clear();
@@ -572,7 +579,8 @@ PyObject* tensor_int(PyObject* o) {
     check_one(self_of(o));
     const Scalar s = number_of(self_of(o));
     check(!s.is_complex(), "value cannot be converted to type int64_t without overflow");
-    return s.is_float() ? PyLong_FromDouble(s.to_double()) : PyLong_FromLongLong(s.to_int());
+    return s.is_float() ? PyLong_FromDouble(s.to_double())
+                        : wrap_number(self_of(o), Scalar(s.to_int()));
   });
 }
 
@@ -590,6 +598,7 @@ PyObject* tensor_float(PyObject* o) {
     const Scalar s = number_of(t);
     check(!s.is_complex() || s.to_complex().imag() == 0,
           "value cannot be converted to type double without overflow");
+    if (t.dtype() == DType::UInt64) return PyFloat_FromDouble(double(uint64_t(s.to_int())));
     return PyFloat_FromDouble(s.to_double());
   });
 }
@@ -601,7 +610,7 @@ PyObject* tensor_index(PyObject* o) {
     const Tensor& t = self_of(o);
     check(t.numel() == 1 && (is_integral(t.dtype()) || t.dtype() == DType::Bool), ErrorKind::Type,
           "only integer tensors of a single element can be converted to an index");
-    return PyLong_FromLongLong(number_of(t).to_int());
+    return wrap_number(t, Scalar(number_of(t).to_int()));
   });
 }
 

@@ -52,6 +52,8 @@ PyObject* set_default(PyObject*, PyObject* o) {
           "supported as the default type");
     check(is_floating(dtype_of(o)), ErrorKind::Type, "only floating-point types are supported as the "
           "default type");
+    check(!is_stored_only(dtype_of(o)), ErrorKind::Type, "couldn't find storage object ",
+          type_name_of(dtype_of(o)), "Storage");
     set_default_dtype(dtype_of(o));
     return none();
   });

@@ -34,10 +34,15 @@ PyObject* dtype_itemsize(PyObject* o, void*) { return PyLong_FromLongLong(item_s
 PyObject* dtype_floating(PyObject* o, void*) { return py_bool(is_floating(dtype_of(o))); }
 PyObject* dtype_complex(PyObject* o, void*) { return py_bool(is_complex(dtype_of(o))); }
 PyObject* dtype_signed(PyObject* o, void*) {
-  return py_bool(dtype_of(o) != DType::UInt8 && dtype_of(o) != DType::Bool);
+  return py_bool(has_sign(dtype_of(o)));
 }
 PyObject* dtype_to_complex(PyObject* o, PyObject*) {
-  return guarded([&] { return wrap_dtype(complex_of(dtype_of(o))); });
+  return guarded([&] {
+    const DType t = dtype_of(o);
+    const bool known = !is_stored_only(t) && (is_floating(t) || rl::is_complex(t));
+    check(known, "Unknown Complex ScalarType for ", type_name_of(t));
+    return wrap_dtype(complex_of(t));
+  });
 }
 PyObject* dtype_to_real(PyObject* o, PyObject*) {
   return guarded([&] { return wrap_dtype(real_of(dtype_of(o))); });
@@ -352,7 +357,11 @@ int add_types(PyObject* module) {
       {DType::Half, {"float16", "half"}}, {DType::Float, {"float32", "float"}},
       {DType::Double, {"float64", "double"}}, {DType::ComplexFloat, {"complex64", "cfloat"}},
       {DType::ComplexDouble, {"complex128", "cdouble"}}, {DType::Bool, {"bool"}},
-      {DType::BFloat16, {"bfloat16"}}, {DType::ComplexHalf, {"complex32", "chalf"}}};
+      {DType::BFloat16, {"bfloat16"}}, {DType::ComplexHalf, {"complex32", "chalf"}},
+      {DType::UInt16, {"uint16"}}, {DType::UInt32, {"uint32"}}, {DType::UInt64, {"uint64"}},
+      {DType::Float8_e5m2, {"float8_e5m2"}}, {DType::Float8_e4m3fn, {"float8_e4m3fn"}},
+      {DType::Float8_e5m2fnuz, {"float8_e5m2fnuz"}}, {DType::Float8_e4m3fnuz, {"float8_e4m3fnuz"}},
+      {DType::Float8_e8m0fnu, {"float8_e8m0fnu"}}, {DType::Float4_e2m1fn_x2, {"float4_e2m1fn_x2"}}};
   for (const auto& n : kNames) {
     auto* o = PyObject_New(DTypeObject, dtype_type);
     if (!o) return -1;

@@ -44,6 +44,12 @@ from ._C import (
     double,
     dtype,
     float,
+    float4_e2m1fn_x2,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
     float16,
     float32,
     float64,
@@ -73,6 +79,9 @@ from ._C import (
     strided,
     tensor,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 from .version import __version__
 
@@ -220,8 +229,7 @@ _HOME |= dict.fromkeys(
     "_core_names",
 )
 _HOME |= dict.fromkeys(
-    "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu sparse_bsc "
-    "sparse_bsr sparse_csc sparse_csr uint16 uint32 uint64".split(),
+    "sparse_bsc sparse_bsr sparse_csc sparse_csr".split(),
     "_mentioned",
 )
 _HOME |= dict.fromkeys(

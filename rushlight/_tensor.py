@@ -116,14 +116,17 @@ def _reduce_ex_internal(self, protocol):
         return (_utils._rebuild_meta_tensor_no_storage, sizes)
     from collections import OrderedDict
 
+    untyped = self.dtype in storage._new_dtypes()  # no storage class stands for these
     args = (
-        _typed_storage(self),
+        self.untyped_storage() if untyped else _typed_storage(self),
         self.storage_offset(),
         tuple(self.size()),
         self.stride(),
         self.requires_grad,
         OrderedDict(),  # hooks are not stored
     )
+    if untyped:
+        return (_utils._rebuild_tensor_v3, (*args, self.dtype))
     bits = {name: True for name in ("conj", "neg") if getattr(self, "is_" + name)()}
     return (_utils._rebuild_tensor_v2, (*args, bits) if bits else args)
 

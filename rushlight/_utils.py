@@ -142,6 +142,10 @@ def dtype_of_tensor_type(kind):
         return kind.dtype
     name = kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__name__}"
     home, _, last = name.rpartition(".")
+    if home == "torch" and last not in _TENSOR_TYPES:
+        for dtype in torch.storage._new_dtypes():
+            if last == tensor_type_of_dtype(dtype):
+                return dtype
     if home not in ("torch", "torch.cuda") or last not in _TENSOR_TYPES:
         raise ValueError(f"invalid type: {name!r}")
     if home == "torch.cuda":
@@ -152,7 +156,9 @@ def dtype_of_tensor_type(kind):
 def tensor_type_of_dtype(dtype) -> str:
     """The name of the tensor type, "FloatTensor" for float32."""
     name = str(dtype).removeprefix("torch.")
-    return next(kind for kind, of in _TENSOR_TYPES.items() if of == name)
+    newer = "ComplexHalf" if name == "complex32" else name.replace("uint", "UInt")
+    newer = f"{newer[0].upper()}{newer[1:]}Tensor"  # no class of this name
+    return next((kind for kind, of in _TENSOR_TYPES.items() if of == name), newer)
 
 
 def torch_is_ours() -> bool:

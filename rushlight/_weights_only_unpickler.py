@@ -78,6 +78,8 @@ def _allowed_globals() -> dict:
         kind = StorageType(name)
         _allowed["torch." + name] = kind
         _allowed[str(kind.dtype)] = kind.dtype
+    for dtype in storage._new_dtypes():
+        _allowed[str(dtype)] = dtype
     for function in _utils.REBUILD_FUNCTIONS:
         _allowed["torch._utils." + function.__name__] = function
     return _allowed

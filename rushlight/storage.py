@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import rushlight as torch
 
 _warned = False
@@ -21,7 +23,6 @@ _STORAGE_NAMES = {
     "ComplexDoubleStorage": "complex128",
     "ComplexFloatStorage": "complex64",
 }
-_NAME_OF_DTYPE: dict = {}
 
 
 def dtype_of_storage_name(name: str):
@@ -32,15 +33,25 @@ def dtype_of_storage_name(name: str):
         raise KeyError(f'pickle storage type "{name}" is not recognized') from error
 
 
+@functools.cache
+def _named_dtypes() -> dict:
+    return {getattr(torch, dtype): name for name, dtype in _STORAGE_NAMES.items()}
+
+
 def storage_name_of_dtype(dtype) -> str:
     """The legacy class name under which checkpoints store ``dtype``."""
-    if not _NAME_OF_DTYPE:
-        for name, dtype_name in _STORAGE_NAMES.items():
-            _NAME_OF_DTYPE[getattr(torch, dtype_name)] = name
     try:
-        return _NAME_OF_DTYPE[dtype]
+        return _named_dtypes()[dtype]
     except KeyError as error:
         raise KeyError(f"dtype {dtype} is not recognized") from error
+
+
+@functools.cache
+def _new_dtypes() -> set:
+    """The dtypes that no storage class stands for; their tensors are stored with the dtype."""
+    names = ["complex32", "uint16", "uint32", "uint64", "float4_e2m1fn_x2"]
+    names += [f"float8_{kind}" for kind in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")]
+    return {getattr(torch, name) for name in names}
 
 
 def element_size(dtype) -> int:
@@ -444,7 +455,8 @@ class TypedStorage:
         """The legacy type's name, or this storage as another dtype."""
         _warn_typed_storage_removal()
         if dtype is None:
-            return f"torch.{self._pickle_storage_type()}"
+            kind = _named_dtypes().get(self.dtype)
+            return f"torch.{kind}" if kind else "torch.storage.TypedStorage"
         if isinstance(dtype, str):
             dtype = dtype_of_storage_name(dtype.rpartition(".")[2])
         return self._to(getattr(dtype, "dtype", dtype))

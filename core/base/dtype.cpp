@@ -13,7 +13,14 @@ DType promote(DType a, DType b) {
   if (a == b) return a;
   if (a == DType::Undefined) return b;
   if (b == DType::Undefined) return a;
+  check(!is_float8(a) && !is_float8(b), "Promotion for Float8 Types is not supported, attempted to "
+        "promote ", type_name_of(a), " and ", type_name_of(b));
+  check(a != DType::Float4_e2m1fn_x2 && b != DType::Float4_e2m1fn_x2, "Promotion for Float4 Types "
+        "is not supported, attempted to promote ", type_name_of(a), " and ", type_name_of(b));
   const int ca = category(a), cb = category(b);
+  check(!(is_wide_unsigned(a) || is_wide_unsigned(b)) || ca == 2 || cb == 2,
+        "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote ",
+        type_name_of(a), " and ", type_name_of(b));
   if (ca != cb) {
     const DType high = ca > cb ? a : b, low = ca > cb ? b : a;
     if (!is_complex(high) || !is_floating(low)) return high;
@@ -53,6 +60,15 @@ const char* name_of(DType t) {
     case DType::ComplexDouble: return "complex128";
     case DType::Bool: return "bool";
     case DType::BFloat16: return "bfloat16";
+    case DType::UInt16: return "uint16";
+    case DType::UInt32: return "uint32";
+    case DType::UInt64: return "uint64";
+    case DType::Float8_e5m2: return "float8_e5m2";
+    case DType::Float8_e4m3fn: return "float8_e4m3fn";
+    case DType::Float8_e5m2fnuz: return "float8_e5m2fnuz";
+    case DType::Float8_e4m3fnuz: return "float8_e4m3fnuz";
+    case DType::Float8_e8m0fnu: return "float8_e8m0fnu";
+    case DType::Float4_e2m1fn_x2: return "float4_e2m1fn_x2";
     default: return "undefined";
   }
 }
@@ -72,6 +88,15 @@ const char* type_name_of(DType t) {
     case DType::ComplexDouble: return "ComplexDouble";
     case DType::Bool: return "Bool";
     case DType::BFloat16: return "BFloat16";
+    case DType::UInt16: return "UInt16";
+    case DType::UInt32: return "UInt32";
+    case DType::UInt64: return "UInt64";
+    case DType::Float8_e5m2: return "Float8_e5m2";
+    case DType::Float8_e4m3fn: return "Float8_e4m3fn";
+    case DType::Float8_e5m2fnuz: return "Float8_e5m2fnuz";
+    case DType::Float8_e4m3fnuz: return "Float8_e4m3fnuz";
+    case DType::Float8_e8m0fnu: return "Float8_e8m0fnu";
+    case DType::Float4_e2m1fn_x2: return "Float4_e2m1fn_x2";
     default: return "Undefined";
   }
 }
@@ -91,6 +116,15 @@ const char* c_name_of(DType t) {
     case DType::ComplexDouble: return "c10::complex<double>";
     case DType::Bool: return "bool";
     case DType::BFloat16: return "c10::BFloat16";
+    case DType::UInt16: return "short unsigned int";
+    case DType::UInt32: return "unsigned int";
+    case DType::UInt64: return "long unsigned int";
+    case DType::Float8_e5m2: return "c10::Float8_e5m2";
+    case DType::Float8_e4m3fn: return "c10::Float8_e4m3fn";
+    case DType::Float8_e5m2fnuz: return "c10::Float8_e5m2fnuz";
+    case DType::Float8_e4m3fnuz: return "c10::Float8_e4m3fnuz";
+    case DType::Float8_e8m0fnu: return "c10::Float8_e8m0fnu";
+    case DType::Float4_e2m1fn_x2: return "c10::Float4_e2m1fn_x2";
     default: return "undefined";
   }
 }

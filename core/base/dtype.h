@@ -13,14 +13,24 @@ enum class DType : int8_t {
   Half = 5, Float = 6, Double = 7,
   ComplexHalf = 8, ComplexFloat = 9, ComplexDouble = 10,
   Bool = 11, BFloat16 = 15,
+  Float8_e5m2 = 23, Float8_e4m3fn = 24, Float8_e5m2fnuz = 25, Float8_e4m3fnuz = 26,
+  UInt16 = 27, UInt32 = 28, UInt64 = 29,
+  Float8_e8m0fnu = 44, Float4_e2m1fn_x2 = 45,
   Undefined = -1
 };
-constexpr int kDTypes = 16;  // one past the largest number: tables are indexed by dtype
+constexpr int kDTypes = 46;  // one past the largest number: tables are indexed by dtype
 
 // IEEE binary16 and the upper half of a float; arithmetic on them is done in float.
 struct Half { uint16_t bits; };
 struct BFloat16 { uint16_t bits; };
 struct ComplexHalf { Half real, imag; };
+// Floats of a byte; base/float8.h says what their bits mean. Float4 is a pair of numbers in a byte.
+struct Float8_e5m2 { uint8_t bits; };
+struct Float8_e4m3fn { uint8_t bits; };
+struct Float8_e5m2fnuz { uint8_t bits; };
+struct Float8_e4m3fnuz { uint8_t bits; };
+struct Float8_e8m0fnu { uint8_t bits; };
+struct Float4_e2m1fn_x2 { uint8_t bits; };
 
 inline float to_float(BFloat16 h) {
   uint32_t u = uint32_t(h.bits) << 16;
@@ -81,18 +91,41 @@ inline ComplexHalf to_complex_half(std::complex<float> z) {
   return {to_half(z.real()), to_half(z.imag())};
 }
 
-constexpr int kItemSize[kDTypes] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 0, 0, 0, 2};
+constexpr int kItemSize[kDTypes] = {
+    1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 0, 0, 0, 2,                   // up to BFloat16
+    0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 4, 8,                          // up to UInt64
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1};
 constexpr int64_t item_size(DType t) { return kItemSize[int(t)]; }
 
+// Sets of dtypes, as bits; Undefined is in none.
+constexpr uint64_t dtype_bit(DType t) { return uint64_t(1) << (int(t) & 63); }
+constexpr uint64_t kWideUnsigned =
+    dtype_bit(DType::UInt16) | dtype_bit(DType::UInt32) | dtype_bit(DType::UInt64);
+constexpr uint64_t kFloat8 = dtype_bit(DType::Float8_e5m2) | dtype_bit(DType::Float8_e4m3fn) |
+                             dtype_bit(DType::Float8_e5m2fnuz) |
+                             dtype_bit(DType::Float8_e4m3fnuz) | dtype_bit(DType::Float8_e8m0fnu);
+constexpr uint64_t kFloating = dtype_bit(DType::Half) | dtype_bit(DType::Float) |
+                               dtype_bit(DType::Double) | dtype_bit(DType::BFloat16) | kFloat8 |
+                               dtype_bit(DType::Float4_e2m1fn_x2);
+constexpr bool is_in(uint64_t set, DType t) { return set >> (int(t) & 63) & 1; }
+
 constexpr bool is_bool(DType t) { return t == DType::Bool; }
-constexpr bool is_integral(DType t) { return t >= DType::UInt8 && t <= DType::Int64; }  // not bool
-constexpr bool is_half(DType t) { return t == DType::Half || t == DType::BFloat16; }
-constexpr bool is_floating(DType t) {
-  return t == DType::Half || t == DType::Float || t == DType::Double || t == DType::BFloat16;
+constexpr bool is_wide_unsigned(DType t) { return is_in(kWideUnsigned, t); }
+constexpr bool is_integral(DType t) {  // not bool
+  return (t >= DType::UInt8 && t <= DType::Int64) || is_wide_unsigned(t);
 }
+constexpr bool is_unsigned(DType t) { return t == DType::UInt8 || is_wide_unsigned(t); }
+constexpr bool has_sign(DType t) {
+  return !is_unsigned(t) && !is_bool(t) && t != DType::Float8_e8m0fnu;
+}
+constexpr bool is_half(DType t) { return t == DType::Half || t == DType::BFloat16; }
+constexpr bool is_float8(DType t) { return is_in(kFloat8, t); }
+constexpr bool is_floating(DType t) { return is_in(kFloating, t); }
 constexpr bool is_complex(DType t) {
   return t == DType::ComplexFloat || t == DType::ComplexDouble || t == DType::ComplexHalf;
 }
+// Dtypes that few kernels compute in: ops/stored.h says which ops take them.
+constexpr bool is_stored_only(DType t) { return t > DType::BFloat16; }
 constexpr bool is_differentiable(DType t) { return is_floating(t) || is_complex(t); }
 
 // bool < integral < floating < complex: the category that decides between kinds of operands.
@@ -107,9 +140,11 @@ constexpr DType complex_of(DType t) {
   return t == DType::Double || t == DType::ComplexDouble ? DType::ComplexDouble
        : t == DType::Half || t == DType::ComplexHalf ? DType::ComplexHalf : DType::ComplexFloat;
 }
-// What arithmetic on a dtype is done in: halves in float.
+// What arithmetic on a dtype is done in: halves and smaller floats in float, unsigned numbers of
+// more than a byte in the widest of them.
 constexpr DType compute_of(DType t) {
-  return is_half(t) ? DType::Float : t == DType::ComplexHalf ? DType::ComplexFloat : t;
+  return is_half(t) || is_float8(t) ? DType::Float : t == DType::ComplexHalf ? DType::ComplexFloat
+       : is_wide_unsigned(t) ? DType::UInt64 : t;
 }
 
 DType promote(DType a, DType b);       // PyTorch's table, symmetric
@@ -124,17 +159,27 @@ template <class T> struct DTypeOf;
   _(int64_t, Int64) _(Half, Half) _(float, Float) _(double, Double)              \
   _(std::complex<float>, ComplexFloat) _(std::complex<double>, ComplexDouble)    \
   _(bool, Bool) _(BFloat16, BFloat16)
-// ... and one that is stored, moved, filled and converted, but in which no kernel computes.
-#define RL_STORED_DTYPES(_) RL_DTYPES(_) _(ComplexHalf, ComplexHalf)
+#define RL_WIDE_UNSIGNED(_) _(uint16_t, UInt16) _(uint32_t, UInt32) _(uint64_t, UInt64)
+#define RL_FLOAT8(_)                                                             \
+  _(Float8_e5m2, Float8_e5m2) _(Float8_e4m3fn, Float8_e4m3fn)                    \
+  _(Float8_e5m2fnuz, Float8_e5m2fnuz) _(Float8_e4m3fnuz, Float8_e4m3fnuz)        \
+  _(Float8_e8m0fnu, Float8_e8m0fnu)
+// ... and those that are stored, moved, filled and converted, but in which few kernels compute.
+#define RL_STORED_DTYPES(_) \
+  RL_DTYPES(_) _(ComplexHalf, ComplexHalf) RL_WIDE_UNSIGNED(_) RL_FLOAT8(_)
 #define RL_DTYPE_OF(T, N) \
   template <> struct DTypeOf<T> { static constexpr DType value = DType::N; };
 RL_STORED_DTYPES(RL_DTYPE_OF)
 #undef RL_DTYPE_OF
+template <class T> constexpr bool is_float8_type = false;
+#define RL_IS_FLOAT8(T, N) template <> constexpr bool is_float8_type<T> = true;
+RL_FLOAT8(RL_IS_FLOAT8)
+#undef RL_IS_FLOAT8
 
 [[noreturn]] void refuse_dtype(DType t);
 
-// Calls f with a null pointer of the dtype's C++ type: dispatch(t, [&](auto* p) {...}). Complex
-// halves are refused here, and served by dispatch_stored.
+// Calls f with a null pointer of the dtype's C++ type: dispatch(t, [&](auto* p) {...}). Dtypes
+// that are only stored are refused here, and served by dispatch_stored.
 template <class F> decltype(auto) dispatch(DType t, F&& f) {
   switch (t) {
 #define RL_CASE(T, N) case DType::N: return f(static_cast<T*>(nullptr));

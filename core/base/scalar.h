@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "base/dtype.h"
+#include "base/float8.h"
 
 namespace rl {
 
@@ -35,10 +35,14 @@ class Scalar {
   }
   template <class T> T to() const {
     if constexpr (std::is_same_v<T, bool>) return to_bool();
+    else if constexpr (std::is_same_v<T, uint64_t>) {
+      return kind_ > kInt && real_ >= 0x1p63 ? uint64_t(real_) : uint64_t(to_int());
+    }
     else if constexpr (std::is_integral_v<T>) return T(to_int());
     else if constexpr (std::is_floating_point_v<T>) return T(to_double());
     else if constexpr (std::is_same_v<T, Half>) return to_half(float(to_double()));
     else if constexpr (std::is_same_v<T, BFloat16>) return to_bfloat16(float(to_double()));
+    else if constexpr (is_float8_type<T>) return float8_of<T>(float(to_double()));
     else if constexpr (std::is_same_v<T, ComplexHalf>) {
       return to_complex_half(std::complex<float>(to_complex()));
     } else return T(to_complex());

@@ -42,7 +42,7 @@ void base_loop(char* const* data, const int64_t* strides, int64_t n, const Scala
 }
 
 template <template <class> class F, class T, int arity, Output output, bool bool_first,
-          unsigned types>
+          uint64_t types>
 constexpr Loop base_loop_if() {
   if constexpr (types & bit(DTypeOf<T>::value)) {
     return &base_loop<F, T, arity, output, bool_first>;
@@ -53,14 +53,14 @@ constexpr Loop base_loop_if() {
 
 // Fills the baseline of the dtypes in `types`; Float and Double are given: from level 0, or from
 // here where a kernel has no vector code.
-template <template <class> class F, int arity, Output output, bool bool_first, unsigned types>
+template <template <class> class F, int arity, Output output, bool bool_first, uint64_t types>
 constexpr Pointwise describe(const char* name, float flops, Loop for_float, Loop for_double) {
-  Pointwise p{name, arity, output, bool_first, flops, {}, {}, {}};
+  Pointwise p{name, arity, output, bool_first, flops, types, {}, {}, {}};
 #define RL_FILL(T, N) \
-  p.baseline[int(DType::N)] = base_loop_if<F, T, arity, output, bool_first, types>();
+  p.baseline[loop_place(DType::N)] = base_loop_if<F, T, arity, output, bool_first, types>();
   RL_FILL(uint8_t, UInt8) RL_FILL(int8_t, Int8) RL_FILL(int16_t, Int16) RL_FILL(int32_t, Int32)
   RL_FILL(int64_t, Int64) RL_FILL(bool, Bool) RL_FILL(std::complex<float>, ComplexFloat)
-  RL_FILL(std::complex<double>, ComplexDouble)
+  RL_FILL(std::complex<double>, ComplexDouble) RL_FILL(uint64_t, UInt64)
 #undef RL_FILL
   if (types & kComplexHalf) {  // computed as complex floats
     p.baseline[int(DType::ComplexHalf)] = p.baseline[int(DType::ComplexFloat)];

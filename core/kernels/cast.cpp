@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstring>
 
+#include "base/float8.h"
 #include "base/level.h"
 #include "kernels/copy.h"
 #include "kernels/load.h"
@@ -19,6 +20,7 @@ constexpr bool is_half_type = std::is_same_v<T, Half> || std::is_same_v<T, BFloa
 template <class To, class From> inline To convert(From v) {
   if constexpr (std::is_same_v<To, From>) return v;
   else if constexpr (is_half_type<From>) return convert<To>(to_float(v));
+  else if constexpr (is_float8_type<From>) return convert<To>(float_of(v));
   else if constexpr (std::is_same_v<From, ComplexHalf>) return convert<To>(to_complex(v));
   else if constexpr (std::is_same_v<To, ComplexHalf>) {
     return to_complex_half(convert<std::complex<float>>(v));
@@ -31,7 +33,11 @@ template <class To, class From> inline To convert(From v) {
   } else if constexpr (is_complex_type<From>) return convert<To>(v.real());
   else if constexpr (std::is_same_v<To, Half>) return to_half(float(v));
   else if constexpr (std::is_same_v<To, BFloat16>) return to_bfloat16(float(v));
-  else if constexpr (std::is_same_v<To, uint8_t> && std::is_floating_point_v<From>) {
+  else if constexpr (is_float8_type<To>) return float8_of<To>(float(v));
+  else if constexpr (std::is_unsigned_v<To> && std::is_floating_point_v<From>) {
+    if constexpr (sizeof(To) == 8) {
+      if (v >= From(0x1p63)) return To(int64_t(v - From(0x1p63))) ^ (To(1) << 63);
+    }
     return To(int64_t(v));
   } else return static_cast<To>(v);
 }

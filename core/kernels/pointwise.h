@@ -13,6 +13,11 @@ namespace rl::kernels {
 // same memory as an operand with the same stride. `params` are the op's numbers, in record order.
 using Loop = void (*)(char* const* data, const int64_t* strides, int64_t n, const Scalar* params);
 
+// Where the loop of a dtype stands: numbers up to BFloat16's, then one for unsigned integers of
+// more than a byte, which are computed in the widest.
+constexpr int kLoops = 17;
+constexpr int loop_place(DType t) { return t == DType::UInt64 ? 16 : int(t); }
+
 enum class Output : uint8_t { Same, Bool, Real };  // the result's dtype, given the compute dtype
 
 constexpr int kMaxArity = 4;
@@ -23,9 +28,10 @@ struct Pointwise {
   Output output;
   bool bool_first;        // data[1] is bool whatever the compute dtype: where's condition
   float flops;            // per element, for the cost model
+  uint64_t types;         // those it takes; of value for dtypes that are only stored
   // By compute dtype; null where unsupported. Half and BFloat16 are null: callers convert to
   // float in tiles. Vector levels fill Float and Double only; the rest come from the baseline.
-  Loop baseline[kDTypes];
+  Loop baseline[kLoops];
   Loop avx2[2];           // Float, Double
   Loop avx512[2];
 
@@ -35,7 +41,7 @@ struct Pointwise {
       if (level == Level::Avx512 && avx512[k]) return avx512[k];
       if (level >= Level::Avx2 && avx2[k]) return avx2[k];
     }
-    return baseline[int(compute)];
+    return baseline[loop_place(compute)];
   }
 };
 

@@ -4,5 +4,6 @@
 
 namespace rl::kernels {
 RL_COMPARISONS(RL_DEFINE_POINTWISE)
-RL_DEFINE_KERNEL(where, Where, "where_cpu", 3, Same, 1, kAny | kComplexHalf, true)
+RL_DEFINE_KERNEL(where, Where, "where_cpu", 3, Same, 1,
+                 kAny | kComplexHalf | kWideUnsigned | kFloat8, true)
 }  // namespace rl::kernels

@@ -4,16 +4,17 @@
 
 namespace rl::kernels {
 
-constexpr unsigned bit(DType t) { return 1u << int(t); }
-constexpr unsigned kBools = bit(DType::Bool);
-constexpr unsigned kIntegers = bit(DType::UInt8) | bit(DType::Int8) | bit(DType::Int16) |
+constexpr uint64_t bit(DType t) { return dtype_bit(t); }
+constexpr uint64_t kBools = bit(DType::Bool);
+constexpr uint64_t kIntegers = bit(DType::UInt8) | bit(DType::Int8) | bit(DType::Int16) |
                                bit(DType::Int32) | bit(DType::Int64);
-constexpr unsigned kFloats = bit(DType::Float) | bit(DType::Double);
-constexpr unsigned kComplex = bit(DType::ComplexFloat) | bit(DType::ComplexDouble);
-constexpr unsigned kComplexHalf = bit(DType::ComplexHalf);
-constexpr unsigned kReals = kIntegers | kFloats;
-constexpr unsigned kNumbers = kReals | kComplex;
-constexpr unsigned kAny = kNumbers | kBools;
+constexpr uint64_t kFloats = bit(DType::Float) | bit(DType::Double);
+constexpr uint64_t kComplex = bit(DType::ComplexFloat) | bit(DType::ComplexDouble);
+constexpr uint64_t kComplexHalf = bit(DType::ComplexHalf);
+constexpr uint64_t kReals = kIntegers | kFloats;
+constexpr uint64_t kNumbers = kReals | kComplex;
+constexpr uint64_t kAny = kNumbers | kBools;
+constexpr uint64_t kSigned8 = kFloat8 & ~bit(DType::Float8_e8m0fnu);
 
 // Columns: object, functor, what PyTorch quotes when a dtype is not supported, arity, output,
 // FLOPs per element, dtypes. An object is named as its op, with an underscore where C has that
@@ -24,10 +25,10 @@ constexpr unsigned kAny = kNumbers | kBools;
   _(add, Add, "add_cpu", 2, Same, 2, kAny | kComplexHalf) \
   _(sub, Sub, "sub_cpu", 2, Same, 2, kNumbers | kComplexHalf) \
   _(rsub, Rsub, "rsub_cpu", 2, Same, 2, kNumbers | kComplexHalf) \
-  _(mul, Mul, "mul_cpu", 2, Same, 1, kAny | kComplexHalf) \
+  _(mul, Mul, "mul_cpu", 2, Same, 1, kAny | kComplexHalf | kWideUnsigned | kFloat8) \
   _(div_, Div, "div_cpu", 2, Same, 1, kFloats | kComplex) \
   _(neg, Neg, "neg_cpu", 1, Same, 1, kNumbers | kComplexHalf) \
-  _(abs_, Abs, "abs_cpu", 1, Real, 1, kNumbers | kComplexHalf) \
+  _(abs_, Abs, "abs_cpu", 1, Real, 1, kNumbers | kComplexHalf | kSigned8) \
   _(sign, Sign, "sign_cpu", 1, Same, 1, kReals | kBools) \
   _(sgn, Sgn, "sgn_cpu", 1, Same, 1, kAny | kComplexHalf) \
   _(angle, Angle, "angle_cpu", 1, Real, 1, kFloats | kComplex) \
@@ -50,8 +51,8 @@ constexpr unsigned kAny = kNumbers | kBools;
   _(heaviside, Heaviside, "heaviside_cpu", 2, Same, 1, kReals | kBools)
 
 #define RL_COMPARISONS(_) \
-  _(eq, Eq, "eq_cpu", 2, Bool, 1, kAny | kComplexHalf) \
-  _(ne, Ne, "ne_cpu", 2, Bool, 1, kAny | kComplexHalf) \
+  _(eq, Eq, "eq_cpu", 2, Bool, 1, kAny | kComplexHalf | kWideUnsigned | kFloat8) \
+  _(ne, Ne, "ne_cpu", 2, Bool, 1, kAny | kComplexHalf | kWideUnsigned | kFloat8) \
   _(lt, Lt, "lt_cpu", 2, Bool, 1, kReals | kBools) \
   _(le, Le, "le_cpu", 2, Bool, 1, kReals | kBools) \
   _(gt, Gt, "gt_cpu", 2, Bool, 1, kReals | kBools) \
@@ -60,13 +61,15 @@ constexpr unsigned kAny = kNumbers | kBools;
   _(logical_or, LogicalOr, "logical_or_cpu", 2, Bool, 1, kAny) \
   _(logical_xor, LogicalXor, "logical_xor_cpu", 2, Bool, 1, kAny) \
   _(logical_not, LogicalNot, "logical_not_cpu", 1, Bool, 1, kAny) \
-  _(signbit_, Signbit, "signbit_cpu", 1, Bool, 1, kReals | kBools) \
-  _(isnan_, Isnan, "isnan_cpu", 1, Bool, 1, kAny | kComplexHalf) \
-  _(isinf_, Isinf, "isinf_cpu", 1, Bool, 1, kAny | kComplexHalf) \
-  _(isfinite_, Isfinite, "isfinite_cpu", 1, Bool, 1, kAny | kComplexHalf) \
-  _(isposinf, Isposinf, "isposinf_cpu", 1, Bool, 1, kReals | kBools) \
-  _(isneginf, Isneginf, "isneginf_cpu", 1, Bool, 1, kReals | kBools) \
-  _(nan_to_num, NanToNum, "nan_to_num", 1, Same, 3, kAny)
+  _(signbit_, Signbit, "signbit_cpu", 1, Bool, 1, kReals | kBools | kWideUnsigned) \
+  _(isnan_, Isnan, "isnan_cpu", 1, Bool, 1, kAny | kComplexHalf | kWideUnsigned | kFloat8) \
+  _(isinf_, Isinf, "isinf_cpu", 1, Bool, 1, \
+    kAny | kComplexHalf | kWideUnsigned | bit(DType::Float8_e5m2)) \
+  _(isfinite_, Isfinite, "isfinite_cpu", 1, Bool, 1, \
+    kAny | kComplexHalf | kWideUnsigned | bit(DType::Float8_e5m2) | bit(DType::Float8_e8m0fnu)) \
+  _(isposinf, Isposinf, "isposinf_cpu", 1, Bool, 1, kReals | kBools | kWideUnsigned) \
+  _(isneginf, Isneginf, "isneginf_cpu", 1, Bool, 1, kReals | kBools | kWideUnsigned) \
+  _(nan_to_num, NanToNum, "nan_to_num", 1, Same, 3, kAny | kWideUnsigned)
 
 #define RL_EXPONENTIALS(_) \
   _(exp_, Exp, "exp_vml_cpu", 1, Same, 10, kFloats | kComplex) \
@@ -87,10 +90,10 @@ constexpr unsigned kAny = kNumbers | kBools;
   _(sigmoid, Sigmoid, "sigmoid_cpu", 1, Same, 12, kFloats | kComplex) \
   _(erf_, Erf, "erf_vml_cpu", 1, Same, 24, kFloats) \
   _(sinc, Sinc, "sinc_cpu", 1, Same, 18, kFloats | kComplex) \
-  _(floor_, Floor, "floor_vml_cpu", 1, Same, 1, kReals) \
-  _(ceil_, Ceil, "ceil_vml_cpu", 1, Same, 1, kReals) \
-  _(trunc_, Trunc, "trunc_vml_cpu", 1, Same, 1, kReals) \
-  _(round_, Round, "round_vml_cpu", 1, Same, 1, kReals) \
+  _(floor_, Floor, "floor_vml_cpu", 1, Same, 1, kReals | kWideUnsigned) \
+  _(ceil_, Ceil, "ceil_vml_cpu", 1, Same, 1, kReals | kWideUnsigned) \
+  _(trunc_, Trunc, "trunc_vml_cpu", 1, Same, 1, kReals | kWideUnsigned) \
+  _(round_, Round, "round_vml_cpu", 1, Same, 1, kReals | kWideUnsigned) \
   _(round_decimals, RoundDecimals, "round_vml_cpu", 1, Same, 3, kFloats) \
   _(frac, Frac, "frac_cpu", 1, Same, 2, kFloats) \
   _(deg2rad, Deg2rad, "deg2rad_cpu", 1, Same, 1, kFloats) \
@@ -161,9 +164,9 @@ constexpr unsigned kAny = kNumbers | kBools;
   _(remainder_, Remainder, "remainder_cpu", 2, Same, 5, kReals) \
   _(fmod_, Fmod, "fmod_cpu", 2, Same, 4, kReals) \
   _(pow_, Pow, "pow", 2, Same, 20, kNumbers) \
-  _(bitwise_and, BitwiseAnd, "bitwise_and_cpu", 2, Same, 1, kIntegers | kBools) \
-  _(bitwise_or, BitwiseOr, "bitwise_or_cpu", 2, Same, 1, kIntegers | kBools) \
-  _(bitwise_xor, BitwiseXor, "bitwise_xor_cpu", 2, Same, 1, kIntegers | kBools) \
+  _(bitwise_and, BitwiseAnd, "bitwise_and_cpu", 2, Same, 1, kIntegers | kBools | kWideUnsigned) \
+  _(bitwise_or, BitwiseOr, "bitwise_or_cpu", 2, Same, 1, kIntegers | kBools | kWideUnsigned) \
+  _(bitwise_xor, BitwiseXor, "bitwise_xor_cpu", 2, Same, 1, kIntegers | kBools | kWideUnsigned) \
   _(bitwise_not, BitwiseNot, "bitwise_not_cpu", 1, Same, 1, kIntegers | kBools) \
   _(lshift, Lshift, "lshift_cpu", 2, Same, 1, kIntegers) \
   _(rshift, Rshift, "rshift_cpu", 2, Same, 1, kIntegers) \

@@ -65,9 +65,17 @@ void check_fits(const Scalar& value, DType dtype) {
     case DType::Int16: name = "int16_t", low = -32768, high = 32767; break;
     case DType::Int32: name = "int", low = -2147483648.0, high = 2147483647.0; break;
     case DType::Int64: name = "int64_t", low = -0x1p63, high = 0x1p63; break;
+    case DType::UInt16: name = "uint16_t", low = value.is_float() ? 0 : -65535, high = 65535; break;
+    case DType::UInt32:
+      name = "uint32_t", low = value.is_float() ? 0 : -4294967295.0, high = 4294967295.0;
+      break;
+    case DType::UInt64: name = "uint64_t", low = value.is_float() ? 0 : -0x1p63, high = 0x1p64; break;
     case DType::Half: name = "at::Half", high = 65504; break;
     case DType::BFloat16: name = "at::BFloat16", high = 0x1.fep127; break;
     case DType::Float: name = "float", high = 0x1.fffffep127; break;
+    case DType::Float8_e5m2: case DType::Float8_e5m2fnuz: name = c_name_of(dtype), high = 57344; break;
+    case DType::Float8_e4m3fn: name = c_name_of(dtype), high = 448; break;
+    case DType::Float8_e4m3fnuz: name = c_name_of(dtype), high = 240; break;
     case DType::Double: name = "double", high = 0x1.fffffffffffffp1023; break;
     default: return;
   }
@@ -110,6 +118,8 @@ void copy_data(const Tensor& to, const Tensor& from) {
   const int64_t item = to.element_size();
   const bool same = to.dtype() == source.dtype();
   const kernels::Cast cast = same ? nullptr : kernels::cast(source.dtype(), to.dtype());
+  check(same || cast, ErrorKind::NotImplemented, "\"copy_kernel\" not implemented for '",
+        type_name_of(to.dtype()), "'");
   const auto move = [&](char* const* p, const int64_t* s, int64_t n) {
     if (cast) cast(p[0], s[0], p[1], s[1], n);
     else kernels::copy_items(p[0], s[0], p[1], s[1], n, item);

@@ -8,6 +8,7 @@
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 #include "ops/promotion.h"
+#include "ops/stored.h"
 #include "ops/transform.h"
 #include "tensor/iterator.h"
 
@@ -107,6 +108,7 @@ void call_kernel(const Record& r, const Arg* args, Tensor* outs, size_t& count, 
   }
   if (meta) return;
   if (r.kind != Kind::Factory) refuse_mixed(seen);
+  else if (is_stored_only(inferred[0].dtype) && fill_stored(r, args, outs[0])) return;
   Unlocked guard(elements > kWorthUnlocking);
   if (must_prepare(r, seen, args)) {
     const Prepared ready(r, args);
@@ -228,8 +230,9 @@ void call(const Record& r, const Arg* args, Value* results) {
   }
   const Seen seen = look_at(r, args);
   bool record = false;
-  if (seen.flags & (kNeedsGrad | kView | kBatched)) {  // a view needs one if its base does
+  if (seen.flags & (kNeedsGrad | kView | kBatched | kStoredOnly)) {  // a view's base may need one
     if (seen.flags & kBatched) return call_unwrapped(r, args, results);
+    if ((seen.flags & kStoredOnly) && call_stored(r, args, results)) return;
     record = grad_enabled() && r.differentiable() && wants_gradient(r, args);
   }
   if (r.kind == Kind::Effect) {

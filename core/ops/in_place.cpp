@@ -5,6 +5,7 @@
 #include "ops/ops.h"
 #include "ops/out_rule.h"
 #include "ops/pointwise.h"
+#include "ops/stored.h"
 #include "ops/transform.h"
 
 namespace rl {
@@ -41,6 +42,7 @@ void edit_in_place(const Record& r, const Arg* args, const Tensor& self) {
   if (self.is_meta()) return;
   const Seen seen = look_at(r, args);
   refuse_mixed(seen);
+  if (seen.flags & kStoredOnly) refuse_stored(r, args);
   Unlocked guard(seen.elements > kWorthUnlocking);
   Tensor out = self;
   if (must_prepare(r, seen, args)) r.kernel(&out, Prepared(r, args).args());

@@ -15,7 +15,8 @@ void check_indices(const Tensor& self, TensorList indices) {
   check(!indices.empty(), ErrorKind::Index, "at least one index must be provided");
   int64_t used = 0;
   for (const Tensor& t : indices) {
-    check(!t || is_integral(t.dtype()) || t.dtype() == DType::Bool, ErrorKind::Index,
+    check(!t || (is_integral(t.dtype()) && !is_wide_unsigned(t.dtype())) ||
+              t.dtype() == DType::Bool, ErrorKind::Index,
           "tensors used as indices must be long, int, byte or bool tensors");
     if (!t || !is_mask(t)) {
       ++used;

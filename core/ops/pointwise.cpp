@@ -21,10 +21,10 @@ bool fits(const Scalar& s, DType t) {
   if (s.is_complex() && !is_complex(t) && t != DType::Bool) return s.to_complex().imag() == 0;
   if (!is_integral(t) || t == DType::Bool) return true;
   const double bits = double(item_size(t)) * 8, v = s.to_double();
-  const bool is_unsigned = t == DType::UInt8;
-  const double most = std::ldexp(1.0, int(bits) - !is_unsigned);
+  const bool positive = is_unsigned(t);
+  const double most = std::ldexp(1.0, int(bits) - !positive);
   if (s.is_int() && t == DType::Int64) return true;
-  return v < most && (is_unsigned ? v > -most : v >= -most);
+  return v < most && (positive ? v > -most : v >= -most);
 }
 
 const char* number_name(DType t) {
@@ -33,6 +33,9 @@ const char* number_name(DType t) {
     case DType::Int8: return "int8_t";
     case DType::Int16: return "int16_t";
     case DType::Int64: return "int64_t";
+    case DType::UInt16: return "uint16_t";
+    case DType::UInt32: return "uint32_t";
+    case DType::UInt64: return "uint64_t";
     default: return c_name_of(t);
   }
 }
@@ -86,14 +89,25 @@ struct Plan {
     return k == 0 && kernel->bool_first ? DType::Bool : compute_of(compute);
   }
   kernels::Loop loop() const {
+    if (__builtin_expect(is_stored_only(compute), 0)) refuse_stored();
     const kernels::Loop l = kernel->loop(
         compute == DType::ComplexHalf ? compute : compute_of(compute), cpu_level());
     if (!l) fail(ErrorKind::NotImplemented, "\"", kernel->name, "\" not implemented for '",
                  type_name_of(compute), "'");
     return l;
   }
+  // Dtypes that few kernels take; a product of floats of a byte with one number is not among what
+  // PyTorch has.
+  void refuse_stored() const {
+    bool taken = is_in(kernel->types, compute);
+    const bool product = kernel == &kernels::mul && is_float8(compute);
+    for (int k = 0; product && k < count; ++k)
+      taken &= operands[k]->is_tensor() && operands[k]->tensor->numel != 1;
+    check(taken, ErrorKind::NotImplemented, "\"", product ? "mul_cpu_reduced_float" : kernel->name,
+          "\" not implemented for '", type_name_of(compute), "'");
+  }
   char* constant(int k, DType t) {
-    dispatch(t, [&](auto* p) {
+    dispatch_stored(t, [&](auto* p) {
       using T = pointee<decltype(p)>;
       *reinterpret_cast<T*>(constants[k]) = operands[k]->scalar().to<T>();
     });
@@ -360,8 +374,8 @@ Tensor pointwise_call(const Record& r, const Arg* args) {
   const Arg& a = *plan.operands[0];
   if (plan.count <= 2 && a.is_tensor() && a.tensor->is(kContiguous) && !plan.kernel->bool_first &&
       (plan.numbers == 0 || (plan.numbers == 1 && !plan.params()[0].is_complex())) &&
-      a.tensor->device.is_cpu() && is_floating(a.tensor->dtype) &&
-      !is_half(a.tensor->dtype) && !a.tensor->is(kWrappedNumber) && !r.promote_numbers) {
+      a.tensor->device.is_cpu() &&
+      (a.tensor->dtype == DType::Float || a.tensor->dtype == DType::Double) && !a.tensor->is(kWrappedNumber) && !r.promote_numbers) {
     const Arg* b = plan.count == 2 ? plan.operands[1] : nullptr;
     const bool pair = !b || (b->is_tensor() ? b->tensor->dtype == a.tensor->dtype &&
                                                   b->tensor->is(kContiguous) &&

@@ -160,6 +160,7 @@ const auto view_dtype = define<Tensor(Tensor, DType)>(
     }
     Tensor r = alias(self);
     r->dtype = dtype;
+    r->set(kStoredOnly, is_stored_only(dtype));
     r->offset = offset;
     r->set_layout(sizes, strides);
     return r;
@@ -220,7 +221,7 @@ namespace {
 // How errors of expand call a tensor: by its old type, where it has one.
 std::string legacy_name(DType t) {
   const std::string name(type_name_of(t));
-  const bool old = !is_bool(t) && !is_complex(t) && t != DType::BFloat16;
+  const bool old = !is_bool(t) && !is_complex(t) && t <= DType::Double;
   return old ? "torch." + name + "Tensor" : "CPU" + name + "Type";
 }
 

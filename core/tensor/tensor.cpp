@@ -81,6 +81,7 @@ Tensor over(Storage* counted, DType dtype, Device device) {
   b->device = device;
   b->storage = counted;
   if (__builtin_expect(modes() & kInference, 0)) b->flags |= kInferenceTensor;
+  if (__builtin_expect(is_stored_only(dtype), 0)) b->flags |= kStoredOnly;
   return Tensor::take(b);
 }
 
@@ -142,7 +143,7 @@ Tensor alias(const Tensor& t, Ints sizes, Ints strides, int64_t offset) {
   b->dtype = t.dtype();
   b->device = t.device();
   b->storage = t.storage().leave();
-  b->flags = t->flags & (kConj | kNegative | kInferenceTensor);
+  b->flags = t->flags & (kConj | kNegative | kInferenceTensor | kStoredOnly);
   b->version = t->version;
   b->offset = offset;
   Tensor r = Tensor::take(b);
@@ -191,8 +192,9 @@ Scalar item_of(const Tensor& t) {
     default: break;
   }
   Scalar v;
-  dispatch(t.dtype(), [&](auto* q) {
+  dispatch_stored(t.dtype(), [&](auto* q) {
     using T = pointee<decltype(q)>;
+    if constexpr (is_float8_type<T>) v = Scalar(float_of(*reinterpret_cast<const T*>(p)));
     if constexpr (std::is_arithmetic_v<T>) v = Scalar(*reinterpret_cast<const T*>(p));
   });
   return t.is_negative() ? -v : v;

@@ -23,6 +23,7 @@ enum TensorFlag : uint16_t {
   kCut = 1 << 7,            // made from inputs that need gradients while recording was off
   kBatched = 1 << 9,        // wraps a tensor of which vmap maps one dimension (autograd/wrapper.h)
   kDual = 1 << 10,          // ... a tensor with its tangent
+  kStoredOnly = 1 << 11,    // its dtype is one that few kernels compute in (is_stored_only)
   kWrapped = kBatched | kDual,
 };
 

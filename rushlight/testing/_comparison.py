@@ -209,9 +209,36 @@ def _compare_tensors(actual, expected, options, path) -> None:
     if actual.dtype != expected.dtype:
         common = torch.promote_types(actual.dtype, expected.dtype)
         actual, expected = actual.to(common), expected.to(common)
+    if actual.dtype.is_floating_point and actual.dtype.itemsize == 1:
+        _compare_bits(actual, expected, rtol, atol, options.equal_nan, path)
+        return
     close = torch.isclose(actual, expected, rtol=rtol, atol=atol, equal_nan=options.equal_nan)
     if not bool(close.all()):
         raise _Mismatch(_tensor_text(actual, expected, close, rtol, atol), path)
+
+
+def _compare_bits(actual, expected, rtol, atol, equal_nan: bool, path) -> None:
+    """Floats of a byte, in which no difference can be computed."""
+    if rtol or atol:
+        raise _Mismatch(
+            f"Rtol={rtol} and atol={atol} are not supported for bitwise comparison of low "
+            "dimensional floats. Please use rtol=0.0 and atol=0.0.",
+            path,
+        )
+    close = actual == expected
+    if equal_nan:
+        close = close | (actual.isnan() & expected.isnan())
+    if bool(close.all()):
+        return
+    if not actual.dim():
+        raise _Mismatch(_scalar_text(actual.item(), expected.item(), rtol, atol), path)
+    total, off = close.numel(), (~close).reshape([-1]).nonzero()
+    raise _Mismatch(
+        "Tensor-likes are not 'equal'!\n\n"
+        f"Mismatched elements: {len(off)} / {total} ({len(off) / total:.1%})\n"
+        f"The first mismatched element is at index {_index(int(off[0].item()), close.shape)}.",
+        path,
+    )
 
 
 def _compare_attributes(actual, expected, options, path) -> None:
@@ -231,7 +258,7 @@ def _compare_attributes(actual, expected, options, path) -> None:
 def _tensor_text(actual, expected, close, rtol, atol) -> str:
     if not actual.dim():
         return _scalar_text(actual.item(), expected.item(), rtol, atol)
-    if actual.dtype in (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32):
+    if not actual.dtype.is_floating_point and not actual.dtype.is_complex:
         actual, expected = actual.to(torch.int64), expected.to(torch.int64)
     total, off = close.numel(), int((~close).sum().item())
     gaps = torch.abs(actual - expected)

@@ -25,11 +25,8 @@ SPARSE = frozenset(
     "sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sparse_mask sparse_resize_ to_sparse "
     "to_sparse_coo to_sparse_csc to_sparse_csr to_padded_tensor".split()
 )
-# Dtypes in which nothing is stored yet; some can be mentioned.
-DTYPES = frozenset(
-    [f"uint{bits}" for bits in (1, 2, 3, 4, 5, 6, 7, 16, 32, 64)]
-    + ["float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "sparse_csc", "sparse_csr"]
-)
+# Dtypes of less than a byte, which store nothing, and layouts that can only be mentioned.
+DTYPES = frozenset([f"uint{bits}" for bits in range(1, 8)] + ["sparse_csc", "sparse_csr"])
 TORCHSCRIPT = {("torch.jit", "load"), ("torch.jit", "save")}
 
 

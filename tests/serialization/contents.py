@@ -16,6 +16,18 @@ def every_dtype(torch):
     }
 
 
+STORED = (
+    "uint16", "uint32", "uint64", "complex32", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+    "float8_e5m2fnuz", "float8_e8m0fnu",
+)  # fmt: skip
+
+
+def stored_dtypes(torch):
+    values = torch.tensor([0, 1, 3, 100])
+    state = {name: values.to(getattr(torch, name)).reshape(2, 2) for name in STORED}
+    return {**state, "dtypes": [getattr(torch, name) for name in STORED]}
+
+
 def views(torch):
     base = torch.arange(12.0)
     return {
@@ -91,6 +103,7 @@ def attributes(torch):
 
 CONTENTS = {
     "every_dtype": every_dtype,
+    "stored_dtypes": stored_dtypes,
     "views": views,
     "training_state": training_state,
     "plain_values": plain_values,

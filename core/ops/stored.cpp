@@ -1,0 +1,165 @@
+// Which ops take floats of a byte and unsigned integers of more than one, and how: PyTorch's list.
+#include "ops/stored.h"
+
+#include <unordered_map>
+
+namespace rl {
+namespace {
+
+constexpr uint64_t kPairs = dtype_bit(DType::Float4_e2m1fn_x2);
+constexpr uint64_t kSigned8 = kFloat8 & ~dtype_bit(DType::Float8_e8m0fnu);
+constexpr uint64_t kNumbers = kFloat8 | kWideUnsigned, kAll = kNumbers | kPairs;
+
+// In what an op computes that takes a dtype without a kernel for it.
+enum class Carrier : uint8_t {
+  None,     // as it is: elements are moved, or the kernel knows it
+  Value,    // float, int64: unsigned integers wrap around as they would
+  Order,    // integers that compare alike
+};
+struct Rule {
+  uint64_t taken = 0;
+  Carrier carrier = Carrier::None;
+  const char* kernel = nullptr;  // what PyTorch quotes in its refusal; null: the op's name and _cpu
+};
+
+const std::unordered_map<std::string_view, Rule>& rules() {
+  static const std::unordered_map<std::string_view, Rule> table = {
+      {"clone", {kAll}}, {"_to_copy", {kAll}}, {"copy_", {kAll}}, {"cat", {kAll}},
+      {"fill_", {kAll}}, {"fill_.Tensor", {kAll}}, {"fill", {kAll}}, {"fill.Tensor", {kAll}},
+      {"zero_", {kAll}}, {"repeat", {kAll}}, {"roll", {kAll}}, {"index_select", {kNumbers}},
+      {"embedding", {kNumbers}}, {"index", {kNumbers}}, {"_index_put_impl_", {kSigned8}},
+      {"masked_select", {kFloat8}}, {"as_strided_scatter", {kAll}}, {"select_scatter", {kAll}},
+      {"slice_scatter", {kAll}}, {"diagonal_scatter", {kAll}}, {"constant_pad_nd", {kAll}},
+      {"_unsafe_view", {kAll}}, {"empty", {kAll}}, {"empty_like", {kAll}}, {"new_empty", {kAll}},
+      {"empty_strided", {kAll}}, {"empty_permuted", {kAll}}, {"new_empty_strided", {kAll}},
+      {"zeros", {kAll}}, {"ones", {kAll}}, {"full", {kAll}}, {"zeros_like", {kAll}},
+      {"ones_like", {kAll}}, {"full_like", {kAll}}, {"new_zeros", {kAll}}, {"new_ones", {kAll}},
+      {"new_full", {kAll}}, {"scalar_tensor", {kNumbers}}, {"eye", {kFloat8}},
+      {"equal", {kNumbers}},
+      {"sum", {kWideUnsigned, Carrier::Value, "sum_cpu"}},
+      {"prod", {kWideUnsigned, Carrier::Value, "prod_out_cpu"}},
+      {"nansum", {kWideUnsigned, Carrier::Value, "nansum_cpu"}},
+      {"cumsum", {kWideUnsigned, Carrier::Value, "cumsum_out_cpu"}},
+      {"cumprod", {kWideUnsigned, Carrier::Value, "cumprod_out_cpu"}},
+      {"sort", {kWideUnsigned, Carrier::Order, "sorting_kernel_method_name"}},
+      {"mm", {kFloat8, Carrier::Value, "addmm_impl_cpu_"}},
+      {"addmm", {kFloat8, Carrier::Value, "addmm_impl_cpu_"}},
+  };
+  return table;
+}
+
+const Rule& rule_of(const Record& r) {
+  static const Rule none;
+  const auto found = rules().find(r.name);
+  if (found != rules().end()) return found->second;
+  const auto base = rules().find(r.base);
+  return base != rules().end() ? base->second : none;
+}
+
+[[noreturn]] void refuse(const Record& r, const Rule& rule, DType t) {
+  fail(ErrorKind::NotImplemented, "\"", rule.kernel ? std::string(rule.kernel) : r.base + "_cpu",
+       "\" not implemented for '", type_name_of(t), "'");
+}
+
+// The first such dtype among the arguments, and whether the rule takes all of them.
+DType stored_dtype(const Record& r, const Arg* args, const Rule& rule, bool& taken) {
+  DType first = DType::Undefined;
+  taken = true;
+  const auto look = [&](DType t) {
+    if (!is_stored_only(t)) return;
+    if (first == DType::Undefined) first = t;
+    if (!is_in(rule.taken, t)) taken = false, first = t;
+  };
+  for (uint64_t bits = r.tensor_params; bits; bits &= bits - 1) {
+    const Arg& a = args[__builtin_ctzll(bits)];
+    if (a.tag == Tag::Tensor) look(a.tensor->dtype);
+    else if (a.tag == Tag::Tensors)
+      for (const Tensor& t : a.tensors()) if (t) look(t.dtype());
+  }
+  return first;
+}
+
+template <class T> void turn_highest_bit(const Tensor& dense) {
+  T* p = dense.ptr<T>();
+  for (int64_t i = 0; i < dense.numel(); ++i) p[i] ^= T(uint64_t(1) << 63);
+}
+
+DType carrier_of(DType t, Carrier c) {
+  if (is_float8(t)) return DType::Float;
+  return c == Carrier::Order && t == DType::UInt16 ? DType::Int32 : DType::Int64;
+}
+
+// uint64 in int64: the same bits; to be compared, without the highest.
+Tensor carried(const Tensor& t, Carrier c) {
+  const Tensor made = ops::to_dtype(t, carrier_of(t.dtype(), c));
+  if (c == Carrier::Order && t.dtype() == DType::UInt64) turn_highest_bit<int64_t>(made);
+  return made;
+}
+Tensor brought_back(const Tensor& t, Carrier c, DType to) {
+  const Tensor made = ops::to_dtype(t, to);
+  if (c == Carrier::Order && to == DType::UInt64) turn_highest_bit<uint64_t>(made);
+  return made;
+}
+
+void call_carried(const Record& r, const Rule& rule, const Arg* args, Value* results,
+                  DType stored) {
+  Infer inferred;
+  if (r.infer) r.infer(inferred, args);
+  Arg again[kMostParams];
+  std::deque<Tensor> kept;
+  for (size_t i = 0; i < r.params.size(); ++i) {
+    again[i] = args[i];
+    if (args[i].tag != Tag::Tensor || !args[i].as_tensor()->is(kStoredOnly)) continue;
+    kept.push_back(carried(args[i].as_tensor(), rule.carrier));
+    again[i] = Arg(kept.back());
+  }
+  call(r, again, results);
+  for (int i = 0; i < r.visible; ++i) {
+    const bool back = r.infer ? inferred[size_t(i)].dtype == stored : i == 0;
+    if (back && results[i].tensor().dtype() != stored)
+      results[i] = Value(brought_back(results[i].take_tensor(), rule.carrier, stored));
+  }
+}
+
+bool without_elements(const Infer& inferred) {
+  for (size_t i = 0; i < inferred.size(); ++i)
+    if (!inferred[i].device.is_meta() && numel_of(inferred[i].sizes) != 0) return false;
+  return true;
+}
+
+}  // namespace
+
+bool call_stored(const Record& r, const Arg* args, Value* results) {
+  if (r.kind == Kind::View || r.kind == Kind::Pointwise || r.kind == Kind::Factory) return false;
+  const Rule& rule = rule_of(r);
+  bool taken;
+  const DType stored = stored_dtype(r, args, rule, taken);
+  if (!taken) {
+    Infer inferred;  // the op's own checks come first, and nothing is computed without data
+    if (r.infer) r.infer(inferred, args);
+    if (r.kind == Kind::Kernel && r.infer && without_elements(inferred)) return false;
+    refuse(r, rule, stored);
+  }
+  if (rule.carrier == Carrier::None) return false;
+  bool meta = false;
+  for (size_t i = 0; i < r.params.size(); ++i)
+    meta |= args[i].tag == Tag::Tensor && args[i].as_tensor().is_meta();
+  if (meta && r.infer) return false;
+  call_carried(r, rule, args, results, stored);
+  return true;
+}
+
+bool fill_stored(const Record& r, const Arg*, const Tensor& result) {
+  const Rule& rule = rule_of(r);
+  if (!is_in(rule.taken, result.dtype())) refuse(r, rule, result.dtype());
+  return false;
+}
+
+void refuse_stored(const Record& r, const Arg* args) {
+  const Rule& rule = rule_of(r);
+  bool taken;
+  const DType stored = stored_dtype(r, args, rule, taken);
+  if (!taken || rule.carrier != Carrier::None) refuse(r, rule, stored);
+}
+
+}  // namespace rl
