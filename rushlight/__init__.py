@@ -233,7 +233,7 @@ _HOME |= dict.fromkeys(
     "_mentioned",
 )
 _HOME |= dict.fromkeys(
-    "bit bits16 bits1x8 bits2x4 bits4x2 bits8 float4_e2m1fn_x2 int1 int2 int3 int4 int5 int6 int7 "
+    "bit bits16 bits1x8 bits2x4 bits4x2 bits8 int1 int2 int3 int4 int5 int6 int7 "
     "jagged per_channel_affine per_channel_affine_float_qparams per_channel_symmetric "
     "per_tensor_affine per_tensor_symmetric qint32 qint8 qscheme quint2x4 quint4x2 quint8 uint1 "
     "uint2 uint3 uint4 uint5 uint6 uint7".split(),

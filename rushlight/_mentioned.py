@@ -1,13 +1,15 @@
-"""Layouts that no tensor here has: programs compare with them and list them."""
+"""Dtypes and layouts that no tensor here has: programs compare with them and list them."""
 
 from __future__ import annotations
 
 
 class _Mentioned:
-    """Stands for a layout: it equals itself only, and no function takes it."""
+    """Stands for a dtype or layout: it equals itself only, and no function takes it."""
 
-    def __init__(self, name: str):
-        self._name = name
+    def __init__(self, name: str, itemsize: int = 0, is_floating_point: bool = False):
+        self._name, self.itemsize = name, itemsize
+        self.is_floating_point, self.is_complex = is_floating_point, False
+        self.is_signed = is_floating_point
 
     def __repr__(self):
         return f"torch.{self._name}"
@@ -23,7 +25,7 @@ for _name in "qint8 qint32 quint8 quint2x4 quint4x2".split():
 for _bits in range(1, 8):
     globals()[f"int{_bits}"] = _Mentioned(f"int{_bits}", 1)
     globals()[f"uint{_bits}"] = _Mentioned(f"uint{_bits}", 1)
-for _name in "bit bits1x8 bits2x4 bits4x2 bits8 bits16 float4_e2m1fn_x2".split():
+for _name in "bit bits1x8 bits2x4 bits4x2 bits8 bits16".split():
     globals()[_name] = _Mentioned(_name, 2 if _name == "bits16" else 1)
 jagged = _Mentioned("jagged")
 

@@ -165,8 +165,9 @@ const auto isreal = define<Tensor(Tensor)>("isreal(Tensor self) -> Tensor")
   )")
   .forms(Function | Method)
   .composite([](const Tensor& self) {
-    return self.is_complex() ? Tensor(eq(imag(self), Scalar(0)))
-                             : Tensor(eq(zeros_like(self), Scalar(0)));
+    if (self.is_complex()) return Tensor(eq(imag(self), Scalar(0)));
+    const bool without_zero = self.dtype() == DType::Float8_e8m0fnu;
+    return Tensor(eq(zeros_like(without_zero ? to_dtype(self, DType::Float) : self), Scalar(0)));
   });
 
 const Op<Tensor(Tensor, std::optional<double>, std::optional<double>, std::optional<double>)>

@@ -17,9 +17,12 @@ DType Promotion::combine(DType high, DType low) {
   if (low == DType::Undefined) return high;
   if (is_complex(high)) return high;
   if (is_floating(high)) {
+    check(!is_complex(low) || !is_stored_only(high), "Unknown Complex ScalarType for ",
+          type_name_of(high));
     if (is_complex(low)) return complex_of(high);
     return high;
   }
+  if (is_wide_unsigned(high) && is_complex(low)) return low;
   if (high == DType::Bool || is_floating(low) || is_complex(low)) return promote(high, low);
   return high;
 }

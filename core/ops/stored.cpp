@@ -20,31 +20,71 @@ struct Rule {
   uint64_t taken = 0;
   Carrier carrier = Carrier::None;
   const char* kernel = nullptr;  // what PyTorch quotes in its refusal; null: the op's name and _cpu
+  bool (*refused)(const Arg*) = nullptr;  // calls that it has no kernel for
 };
 
-const std::unordered_map<std::string_view, Rule>& rules() {
-  static const std::unordered_map<std::string_view, Rule> table = {
-      {"clone", {kAll}}, {"_to_copy", {kAll}}, {"copy_", {kAll}}, {"cat", {kAll}},
-      {"fill_", {kAll}}, {"fill_.Tensor", {kAll}}, {"fill", {kAll}}, {"fill.Tensor", {kAll}},
-      {"zero_", {kAll}}, {"repeat", {kAll}}, {"roll", {kAll}}, {"index_select", {kNumbers}},
-      {"embedding", {kNumbers}}, {"index", {kNumbers}}, {"_index_put_impl_", {kSigned8}},
-      {"masked_select", {kFloat8}}, {"as_strided_scatter", {kAll}}, {"select_scatter", {kAll}},
-      {"slice_scatter", {kAll}}, {"diagonal_scatter", {kAll}}, {"constant_pad_nd", {kAll}},
-      {"_unsafe_view", {kAll}}, {"empty", {kAll}}, {"empty_like", {kAll}}, {"new_empty", {kAll}},
-      {"empty_strided", {kAll}}, {"empty_permuted", {kAll}}, {"new_empty_strided", {kAll}},
-      {"zeros", {kAll}}, {"ones", {kAll}}, {"full", {kAll}}, {"zeros_like", {kAll}},
-      {"ones_like", {kAll}}, {"full_like", {kAll}}, {"new_zeros", {kAll}}, {"new_ones", {kAll}},
-      {"new_full", {kAll}}, {"scalar_tensor", {kNumbers}}, {"eye", {kFloat8}},
-      {"equal", {kNumbers}},
+bool flips_last(const Arg* args) {
+  const int64_t dim = args[0].as_tensor().dim();
+  bool last = false;
+  for (int64_t d : args[1].ints()) last |= dim > 0 && wrap_dim(d, dim) == dim - 1;
+  return last && args[0].tensor->numel > 0;
+}
+
+// Ops that move elements, whatever these are.
+constexpr std::string_view kMoves[] = {
+    "_to_copy", "_unsafe_view", "alias_copy", "as_strided_", "as_strided_copy",
+    "as_strided_scatter", "block_diag", "cat", "clone", "constant_pad_nd", "copy_", "detach",
+    "detach_", "detach_copy", "diag_embed", "diagonal_backward", "diagonal_copy",
+    "diagonal_scatter", "empty", "empty_like", "empty_permuted", "empty_strided", "expand_copy",
+    "fill", "fill.Tensor", "fill_", "fill_.Tensor", "full", "full_like", "narrow_copy",
+    "new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros", "ones", "ones_like",
+    "permute_copy", "repeat", "resize_", "roll", "rot90",
+    "select_backward", "select_copy", "select_scatter", "set_", "slice_backward", "slice_copy",
+    "slice_scatter", "split_copy", "split_with_sizes_copy", "squeeze_", "squeeze_copy", "stack",
+    "swapaxes_", "swapdims_", "t_", "t_copy", "transpose_", "transpose_copy", "unbind_copy",
+    "unfold_copy", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze_", "unsqueeze_copy",
+    "view_copy", "zero_", "zeros", "zeros_like",
+};
+using Rules = std::unordered_map<std::string_view, Rule>;
+Rules make_rules() {
+  Rules table = {
+      {"index_select", {kNumbers}}, {"embedding", {kNumbers}}, {"index", {kNumbers}},
+      {"equal", {kNumbers}}, {"scalar_tensor", {kNumbers}}, {"eye", {kFloat8, {}, "eye"}},
+      {"index_put", {kSigned8, {}, "index_put"}}, {"_index_put_impl_", {kSigned8, {}, "index_put"}},
+      {"masked_select", {kFloat8, {}, "masked_select"}},
+      {"any", {kNumbers, Carrier::Value}}, {"all", {kNumbers, Carrier::Value}},
+      {"isin", {kNumbers, Carrier::Value}},
       {"sum", {kWideUnsigned, Carrier::Value, "sum_cpu"}},
       {"prod", {kWideUnsigned, Carrier::Value, "prod_out_cpu"}},
       {"nansum", {kWideUnsigned, Carrier::Value, "nansum_cpu"}},
       {"cumsum", {kWideUnsigned, Carrier::Value, "cumsum_out_cpu"}},
       {"cumprod", {kWideUnsigned, Carrier::Value, "cumprod_out_cpu"}},
       {"sort", {kWideUnsigned, Carrier::Order, "sorting_kernel_method_name"}},
-      {"mm", {kFloat8, Carrier::Value, "addmm_impl_cpu_"}},
-      {"addmm", {kFloat8, Carrier::Value, "addmm_impl_cpu_"}},
+      {"mm", {kSigned8, Carrier::Value, "addmm_impl_cpu_"}},
+      {"addmm", {kSigned8, Carrier::Value, "addmm_impl_cpu_"}},
+      {"_linear_mm", {kSigned8, Carrier::Value, "addmm_impl_cpu_"}},
+      {"_linear_addmm", {kSigned8, Carrier::Value, "addmm_impl_cpu_"}},
+      {"_unique2", {kWideUnsigned, Carrier::Order, "unique"}},
+      {"unique_consecutive", {kWideUnsigned, Carrier::Order, "unique"}},
+      {"unique_dim", {kWideUnsigned, Carrier::Order, "unique_dim"}},
+      {"unique_dim_consecutive", {kWideUnsigned, Carrier::Order, "unique_dim"}},
+      {"logsumexp", {kWideUnsigned, Carrier::Value}},
+      {"deg2rad", {kWideUnsigned, Carrier::Value}}, {"rad2deg", {kWideUnsigned, Carrier::Value}},
+      {"ldexp", {kWideUnsigned, Carrier::Value}}, {"mvlgamma", {kWideUnsigned, Carrier::Value}},
+      {"ndtr", {kWideUnsigned, Carrier::Value}},
+      {"count_nonzero.dim_IntList", {kNumbers, Carrier::Value}},
+      {"count_nonzero", {kNumbers, Carrier::Value}},
+      {"flip", {kAll, {}, nullptr, flips_last}},
+      {"randint", {kWideUnsigned, Carrier::Value, "random_update_from_to"}},
+      {"randint_like", {kWideUnsigned, Carrier::Value, "random_update_from_to"}},
+      {"random_.to", {kWideUnsigned, Carrier::Value, "random_update_from_to"}},
+      {"random_.from", {kWideUnsigned, Carrier::Value, "random_update_from_to"}},
   };
+  for (std::string_view name : kMoves) table[name] = {kAll};
+  return table;
+}
+const Rules& rules() {
+  static const Rules table = make_rules();
   return table;
 }
 
@@ -81,7 +121,8 @@ DType stored_dtype(const Record& r, const Arg* args, const Rule& rule, bool& tak
 
 template <class T> void turn_highest_bit(const Tensor& dense) {
   T* p = dense.ptr<T>();
-  for (int64_t i = 0; i < dense.numel(); ++i) p[i] ^= T(uint64_t(1) << 63);
+  const int64_t n = dense.is_meta() ? 0 : dense.numel();
+  for (int64_t i = 0; i < n; ++i) p[i] ^= T(uint64_t(1) << 63);
 }
 
 DType carrier_of(DType t, Carrier c) {
@@ -114,8 +155,18 @@ void call_carried(const Record& r, const Rule& rule, const Arg* args, Value* res
     again[i] = Arg(kept.back());
   }
   call(r, again, results);
+  if (r.kind == Kind::Effect) {
+    for (size_t i = 0; i < r.params.size(); ++i) {
+      if (!r.params[i].written || again[i].tensor == args[i].tensor) continue;
+      ops::copy_(args[i].as_tensor(), again[i].as_tensor());
+      if (r.visible) results[0] = Value(args[i].as_tensor());
+    }
+    return;
+  }
   for (int i = 0; i < r.visible; ++i) {
-    const bool back = r.infer ? inferred[size_t(i)].dtype == stored : i == 0;
+    const bool back = size_t(i) < inferred.size()
+        ? inferred[size_t(i)].dtype == stored
+        : i == 0 && results[i].tensor().dtype() == carrier_of(stored, rule.carrier);
     if (back && results[i].tensor().dtype() != stored)
       results[i] = Value(brought_back(results[i].take_tensor(), rule.carrier, stored));
   }
@@ -134,7 +185,7 @@ bool call_stored(const Record& r, const Arg* args, Value* results) {
   const Rule& rule = rule_of(r);
   bool taken;
   const DType stored = stored_dtype(r, args, rule, taken);
-  if (!taken) {
+  if (!taken || (rule.refused && rule.refused(args))) {
     Infer inferred;  // the op's own checks come first, and nothing is computed without data
     if (r.infer) r.infer(inferred, args);
     if (r.kind == Kind::Kernel && r.infer && without_elements(inferred)) return false;
@@ -149,10 +200,14 @@ bool call_stored(const Record& r, const Arg* args, Value* results) {
   return true;
 }
 
-bool fill_stored(const Record& r, const Arg*, const Tensor& result) {
+bool fill_stored(const Record& r, const Arg* args, const Tensor& result) {
   const Rule& rule = rule_of(r);
   if (!is_in(rule.taken, result.dtype())) refuse(r, rule, result.dtype());
-  return false;
+  if (rule.carrier == Carrier::None) return false;
+  Tensor filled = empty(result.sizes(), carrier_of(result.dtype(), rule.carrier));
+  r.kernel(&filled, args);
+  ops::copy_data(result, filled);
+  return true;
 }
 
 void refuse_stored(const Record& r, const Arg* args) {

@@ -39,14 +39,13 @@ class StoredBuilder(Builder):
         return made
 
 
-def run(torch, row, call: Call, dtype: str, device="", function=None):
+def run(torch, row, call: Call, dtype: str, function=None):
     """The encoded result of one call."""
-    builder = StoredBuilder(torch, dtype, "", device)
-    return encode(torch, perform(torch, row, call, builder, function))
+    return encode(torch, perform(torch, row, call, StoredBuilder(torch, dtype), function))
 
 
 def rows(torch, row):
-    """The first calls of a row in each type, its in-place form, and the meta device."""
+    """The first calls of a row in each type, and its in-place form."""
     if not exists(torch, row.name) or row.uninitialised:
         return
     calls = [(n, c) for n, c in enumerate(row.calls) if c.serves("uint8") or c.serves("float32")]
@@ -56,10 +55,14 @@ def rows(torch, row):
         for n, call in served:
             yield f"{dtype}/{n}", call, attempt(run, torch, row, call, dtype)
             if changes and call.args and isinstance(call.args[0], T):
-                outcome = attempt(run, torch, row, call, dtype, "", changes)
+                outcome = attempt(run, torch, row, call, dtype, changes)
                 yield f"{dtype}/{n}/inplace", call, outcome
-            if row.meta and n == 0:
-                yield f"{dtype}/{n}/meta", call, attempt(run, torch, row, call, dtype, "meta")
+
+
+def plain(torch, function, *args):
+    """What a call gives, or raises, as data."""
+    found = attempt(function, *args)
+    return found if isinstance(found, dict) else encode(torch, found)
 
 
 def promotions(torch):
@@ -67,25 +70,24 @@ def promotions(torch):
     types = [*ALL, "complex32", *STORED]
     for a, b in itertools.product(types, types):
         x, y = getattr(torch, a), getattr(torch, b)
+        row, number = (torch.ones(n, dtype=torch.uint8) for n in ((2,), ()))
         yield f"{a} {b}", [
-            encode(torch, attempt(torch.promote_types, x, y)),
-            encode(torch, attempt(torch.can_cast, x, y)),
-            encode(torch, attempt(lambda x, y: torch.result_type(
-                torch.ones(2, dtype=torch.uint8).to(x), torch.ones((), dtype=torch.uint8).to(y)
-            ), x, y)),
-        ]  # fmt: skip
+            plain(torch, torch.promote_types, x, y),
+            plain(torch, torch.can_cast, x, y),
+            plain(torch, torch.result_type, row.to(x), number.to(y)),
+        ]
     for a in STORED:
         one = torch.ones(2).to(getattr(torch, a))
-        found = [attempt(torch.result_type, one, n) for n in (True, 2, 2.5, 1j)]
-        yield f"{a} numbers", [encode(torch, f) for f in found]
+        yield f"{a} numbers", [plain(torch, torch.result_type, one, n) for n in (True, 2, 2.5, 1j)]
 
 
 def digest(tensor, torch) -> str:
     """A hash of a tensor's bytes; every NaN counts as one."""
+    tensor = torch.view_as_real(tensor) if tensor.is_complex() else tensor
     if tensor.dtype.is_floating_point and tensor.dtype.itemsize > 1:
         tensor = torch.where(tensor.isnan(), torch.full((), float("nan"), dtype=tensor.dtype),
                              tensor)  # fmt: skip
-    data = bytes(tensor.contiguous().view(torch.uint8).tolist())
+    data = bytes(tensor.reshape(-1).contiguous().view(torch.uint8).tolist())
     return hashlib.sha256(data).hexdigest()[:16]
 
 
@@ -127,7 +129,7 @@ def conversions(torch):
 
 def properties(torch):
     """What a dtype says of itself."""
-    for name in (*STORED, "float4_e2m1fn_x2"):
+    for name in STORED:
         dtype = getattr(torch, name)
         found = [repr(dtype).rpartition(".")[2], dtype.itemsize, dtype.is_floating_point]
         found += [dtype.is_complex, dtype.is_signed]
@@ -166,7 +168,7 @@ def expressions(torch):
     """Single expressions in each type."""
     for text, name in itertools.product(EXPRESSIONS, STORED):
         scope = {"torch": torch, "D": getattr(torch, name)}
-        yield f"{name} {text}", encode(torch, attempt(eval, text, scope))
+        yield f"{name} {text}", plain(torch, eval, text, scope)
 
 
 PLAIN = (promotions, conversions, properties, expressions)
