@@ -6,10 +6,9 @@ from __future__ import annotations
 class _Mentioned:
     """Stands for a dtype or layout: it equals itself only, and no function takes it."""
 
-    def __init__(self, name: str, itemsize: int = 0, is_floating_point: bool = False):
+    def __init__(self, name: str, itemsize: int = 0):
         self._name, self.itemsize = name, itemsize
-        self.is_floating_point, self.is_complex = is_floating_point, False
-        self.is_signed = is_floating_point
+        self.is_floating_point = self.is_complex = self.is_signed = False
 
     def __repr__(self):
         return f"torch.{self._name}"

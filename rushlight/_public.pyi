@@ -229,6 +229,13 @@ from ._products import tensordot as tensordot
 from .random import thread_safe_generator as thread_safe_generator
 from .utils.dlpack import to_dlpack as to_dlpack
 from .functional import typename as typename
+from ._mentioned import uint1 as uint1
+from ._mentioned import uint2 as uint2
+from ._mentioned import uint3 as uint3
+from ._mentioned import uint4 as uint4
+from ._mentioned import uint5 as uint5
+from ._mentioned import uint6 as uint6
+from ._mentioned import uint7 as uint7
 from ._reductions import unique as unique
 from ._reductions import unique_consecutive as unique_consecutive
 from ._differences import unravel_index as unravel_index

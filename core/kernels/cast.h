@@ -11,8 +11,8 @@ namespace rl::kernels {
 using Cast = void (*)(char* out, int64_t out_stride, const char* in, int64_t in_stride, int64_t n);
 
 // The conversion of PyTorch's copy_: as C++'s static_cast, halves by way of float, complex to real
-// by the real part, to bool by comparison with zero, floating to uint8 by way of int64. Null where there
-// is none: of pairs in a byte.
+// by the real part, to bool by comparison with zero, floating to unsigned by way of int64.
+// Null where there is none: of pairs in a byte.
 Cast cast(DType from, DType to);
 
 }  // namespace rl::kernels

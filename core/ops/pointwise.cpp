@@ -375,7 +375,8 @@ Tensor pointwise_call(const Record& r, const Arg* args) {
   if (plan.count <= 2 && a.is_tensor() && a.tensor->is(kContiguous) && !plan.kernel->bool_first &&
       (plan.numbers == 0 || (plan.numbers == 1 && !plan.params()[0].is_complex())) &&
       a.tensor->device.is_cpu() &&
-      (a.tensor->dtype == DType::Float || a.tensor->dtype == DType::Double) && !a.tensor->is(kWrappedNumber) && !r.promote_numbers) {
+      (a.tensor->dtype == DType::Float || a.tensor->dtype == DType::Double) &&
+      !a.tensor->is(kWrappedNumber) && !r.promote_numbers) {
     const Arg* b = plan.count == 2 ? plan.operands[1] : nullptr;
     const bool pair = !b || (b->is_tensor() ? b->tensor->dtype == a.tensor->dtype &&
                                                   b->tensor->is(kContiguous) &&

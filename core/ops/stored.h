@@ -1,4 +1,4 @@
-// Dtypes that are stored, moved and converted, but in which few kernels compute: which ops take them.
+// Dtypes that are stored and converted, but in which few kernels compute: which ops take them.
 #pragma once
 #include "ops/call.h"
 

@@ -77,6 +77,7 @@ def test_rows(family):
                 continue
             if any(fnmatchcase(f"{row.name} {key}", pattern) for pattern in APART):
                 continue
-            if (difference := differs(outcome, expected, row)) and not both_refuse(outcome, expected):
+            difference = differs(outcome, expected, row)
+            if difference and not both_refuse(outcome, expected):
                 found.append(f"{row.name} {key} {call!r}:\n    {difference}")
     report(found)
