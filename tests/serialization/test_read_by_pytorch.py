@@ -26,7 +26,8 @@ def test_read(tmp_path):
     expected, files = [], []
     for name, make in contents.CONTENTS.items():
         value = make(torch)
-        for zip_format in (True, False):
+        # PyTorch cannot read its own older files of dtypes without a storage class.
+        for zip_format in (True,) if name == "stored_dtypes" else (True, False):
             path = str(tmp_path / f"{name}{zip_format}.pt")
             torch.save(value, path, _use_new_zipfile_serialization=zip_format)
             for options in [{}, {"weights_only": False}, {"mmap": True}][: 2 + zip_format]:
