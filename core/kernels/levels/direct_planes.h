@@ -90,7 +90,7 @@ RL_INLINE void spread_row(T* to, const Convolution& c, int64_t pitch, int64_t ph
   const int64_t step = c.stride[2], pad = c.padding[2];
   int64_t low = phase >= pad ? 0 : (pad - phase + step - 1) / step;
   int64_t high = least(pitch, (c.in[2] + pad - phase + step - 1) / step);
-  if (!from || high < low) low = high = 0;
+  if (!from || high < low) return set_zero(to, pitch);
   set_zero(to, low);
   const T* line = from + phase - pad;
   if (step == 1) copy(to + low, line + low, high - low);
