@@ -35,16 +35,7 @@ void add_pixels(T* sums, const T* x, const int64_t* at, int64_t taps, int64_t ch
   clear<T, P, V>(sum);
   for (int64_t ch = 0; ch < channels; ++ch, x += step) {
     for (int64_t t = 0; t < taps; ++t, weight += V * w) {
-      const T* p = x + at[t];
-      Vec<T> v[V];
-#pragma GCC unroll 8
-      for (int j = 0; j < V; ++j) v[j] = load(weight + j * w);
-#pragma GCC unroll 8
-      for (int i = 0; i < P; ++i) {
-        const Vec<T> factor = splat(p[i]);
-#pragma GCC unroll 8
-        for (int j = 0; j < V; ++j) sum[i][j] = fma(factor, v[j], sum[i][j]);
-      }
+      add_products<T, P, V>(sum, x + at[t], weight);
     }
   }
   add_to<T, P, V>(sums, V * w, sum);

@@ -17,7 +17,6 @@ static_assert(kVectors < kVectorsBeyond);
 template <class T, int M, int V>
 RL_INLINE void slide(Vec<T> (&sum)[M][V], const T* x, const int64_t* at, int64_t taps,
                      int64_t channels, int64_t step, const T* weight, const T* bias) {
-  constexpr int w = Lanes<T>::count;
 #pragma GCC unroll 8
   for (int i = 0; i < M; ++i) {
 #pragma GCC unroll 8
@@ -25,16 +24,7 @@ RL_INLINE void slide(Vec<T> (&sum)[M][V], const T* x, const int64_t* at, int64_t
   }
   for (int64_t ch = 0; ch < channels; ++ch, x += step) {
     for (int64_t t = 0; t < taps; ++t, weight += M) {
-      const T* p = x + at[t];
-      Vec<T> v[V];
-#pragma GCC unroll 8
-      for (int j = 0; j < V; ++j) v[j] = load(p + j * w);
-#pragma GCC unroll 8
-      for (int i = 0; i < M; ++i) {
-        const Vec<T> factor = splat(weight[i]);
-#pragma GCC unroll 8
-        for (int j = 0; j < V; ++j) sum[i][j] = fma(factor, v[j], sum[i][j]);
-      }
+      add_products<T, M, V>(sum, weight, x + at[t]);
     }
   }
 }

@@ -127,4 +127,18 @@ RL_INLINE void tap_places(int64_t* at, const Convolution& c, const DirectPlanes&
   }
 }
 
+// Adds the products of N factors, broadcast, with V vectors to N x V sums.
+template <class T, int N, int V>
+RL_INLINE void add_products(Vec<T> (&sum)[N][V], const T* factors, const T* vectors) {
+  Vec<T> v[V];
+#pragma GCC unroll 8
+  for (int j = 0; j < V; ++j) v[j] = load(vectors + j * Lanes<T>::count);
+#pragma GCC unroll 8
+  for (int i = 0; i < N; ++i) {
+    const Vec<T> factor = splat(factors[i]);
+#pragma GCC unroll 8
+    for (int j = 0; j < V; ++j) sum[i][j] = fma(factor, v[j], sum[i][j]);
+  }
+}
+
 }  // namespace rl::kernels::RL_LEVEL_NAMESPACE::tiles
