@@ -1,17 +1,59 @@
-"""Graphs of programs: refused. Functions marked for them stay as they are."""
+"""torch.fx: programs as graphs that Python can read, change and turn into code again."""
 
 from __future__ import annotations
 
 from rushlight import _absent
 
-_REASON = (
-    "rushlight runs programs as they are and keeps no graph of them. To see what a program runs, "
-    "use torch.profiler or 'rushlight profile'."
+__all__ = [
+    "Graph",
+    "GraphModule",
+    "Interpreter",
+    "Node",
+    "Proxy",
+    "Tracer",
+    "Transformer",
+    "has_side_effect",
+    "map_arg",
+    "replace_pattern",
+    "symbolic_trace",
+    "wrap",
+]  # fmt: skip
+# Where each name is defined; it is imported when it is first asked for.
+_HOME = {
+    "CodeGen": "graph", "Graph": "graph", "GraphModule": "graph_module",
+    "Interpreter": "interpreter", "Node": "node", "PH": "_symbolic_trace",
+    "ProxyableClassMeta": "_symbolic_trace", "Proxy": "proxy", "Tracer": "_symbolic_trace",
+    "Transformer": "interpreter", "has_side_effect": "node", "map_arg": "node",
+    "replace_pattern": "subgraph_rewriter", "symbolic_trace": "_symbolic_trace",
+    "wrap": "_symbolic_trace",
+}  # fmt: skip
+_MODULES = frozenset(
+    "_compatibility _lazy_graph_module _pytree _symbolic_trace annotate config experimental graph "
+    "graph_module immutable_collections interpreter node operator_schemas passes proxy "
+    "subgraph_rewriter tensor_type traceback".split()
 )
+_refused = _absent.names("fx", "this part of torch.fx is not built. Graphs can be read and changed "
+                         "as they are.")  # fmt: skip
 
 
-def wrap(fn_or_name):
-    """Returns ``fn_or_name``: nothing is traced, so nothing is to be kept from it."""
+def __getattr__(name: str):
+    from importlib import import_module
+
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    if name in _HOME:
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+    return _refused(name)
+
+
+def __dir__():
+    return sorted({*globals(), *_HOME, *_MODULES})
+
+
+def _wrap(fn_or_name):
+    """Returns ``fn_or_name``."""
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
         raise RuntimeError(
             "Unsupported type for global function! Must be either a callable or string name"
@@ -19,13 +61,7 @@ def wrap(fn_or_name):
     return fn_or_name
 
 
-def has_side_effect(fn):
-    """Returns ``fn``: no graph is cleaned of calls."""
-    return fn
-
-
-__getattr__ = _absent.names("fx", _REASON)
 _absent.submodule(
     "fx._symbolic_trace", is_fx_tracing=lambda: False, is_fx_symbolic_tracing=lambda: False,
-    wrap=wrap,
+    wrap=_wrap,
 )  # fmt: skip

@@ -12,7 +12,7 @@ from rushlight import nn
 
 
 @pytest.mark.parametrize(
-    "place", ["fx:Tracer", "fx.node:Node", "distributed.tensor:DTensor", "export:ExportedProgram",
+    "place", ["distributed.tensor:DTensor", "export:ExportedProgram",
               "ao.quantization:QConfig", "distributed.fsdp:FullyShardedDataParallel"]
 )  # fmt: skip
 def test_a_refused_class_can_be_mentioned(place):
@@ -29,8 +29,8 @@ def test_a_refused_class_can_be_mentioned(place):
             made(1)
 
 
-@pytest.mark.parametrize("place", ["onnx:export", "fx:symbolic_trace", "distributed:all_reduce",
-                                   "jit:load", "sparse:sampled_addmm"])  # fmt: skip
+@pytest.mark.parametrize("place", ["onnx:export", "distributed:all_reduce", "jit:load",
+                                   "sparse:sampled_addmm"])  # fmt: skip
 def test_a_refused_function_says_so(place):
     module, _, name = place.partition(":")
     function = getattr(importlib.import_module(f"rushlight.{module}"), name)
