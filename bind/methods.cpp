@@ -57,7 +57,7 @@ PyObject* is_signed(const Tensor& t) {
   return py_bool(has_sign(t.dtype()));
 }
 PyObject* storage(const Tensor& t) {
-  refuse_mapped(t);
+  check(!is_mapped(t), ErrorKind::NotImplemented, "Cannot access storage of BatchedTensorImpl");
   return wrap_storage(t.storage());
 }
 PyObject* get_device(const Tensor&) { return PyLong_FromLong(-1); }

@@ -252,10 +252,13 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-void refuse_mapped(const Tensor& t) {
+bool is_mapped(const Tensor& t) {
   const Wrapper* w = wrapper_of(t);
-  check(!w || !w->batched || !level_of(t),
-        "Cannot access data pointer of Tensor that doesn't have storage");
+  return w && w->batched;
+}
+
+void refuse_mapped(const Tensor& t) {
+  check(!is_mapped(t), "Cannot access data pointer of Tensor that doesn't have storage");
 }
 
 void refuse_choice(const Tensor& t) {

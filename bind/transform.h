@@ -4,7 +4,8 @@
 
 namespace rl::bind {
 
-// A tensor that vmap maps has no memory of its own to be looked at.
+// A tensor that vmap maps, or did, has no memory of its own to be looked at.
+bool is_mapped(const Tensor& t);
 void refuse_mapped(const Tensor& t);
 // Nor a truth.
 void refuse_choice(const Tensor& t);

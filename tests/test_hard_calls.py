@@ -260,3 +260,26 @@ print(torch.linalg.svdvals(x).numel())
 def test_ctrl_c_in_the_first_call_of_linear_algebra_is_forgotten():
     ran = subprocess.run([sys.executable, "-P", "-c", STOPPED], capture_output=True, text=True)
     assert ran.stdout == "stopped\n3\n", ran.stderr[-400:]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda b: b[3:].copy_(b[:7]),
+        lambda b: b.__setitem__(slice(3, None), b[:7]),
+        lambda b: b[:7].copy_(b[3:]),
+        lambda b: b.view(5, 2)[1:].copy_(b.view(5, 2)[:4]),
+    ],
+)
+def test_a_copy_within_overlapping_memory_is_refused(write):
+    b = torch.arange(10.0)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        write(b)
+    assert b.tolist() == list(range(10))
+
+
+def test_a_copy_onto_itself_or_beside_changes_nothing_else():
+    b = torch.arange(10.0)
+    b.copy_(b)
+    b[5:].copy_(b[:5])
+    assert b.tolist() == [*range(5), *range(5)]

@@ -192,6 +192,7 @@ const Op<Tensor(Tensor, Tensor, bool)> copy_ = define<Tensor(Tensor, Tensor, boo
     check(Ints(sizes) == self.sizes(), "output with shape ", self.sizes(),
           " doesn't match the broadcast shape ", Ints(sizes));
     refuse_internal_overlap(self);
+    refuse_partial_overlap(self, src);
     check(self.is_meta() || !src.is_meta(), ErrorKind::NotImplemented, "Cannot copy out of meta tensor; no data!");
   })
   .effect([](const Tensor& self, const Tensor& src, bool) { copy_data(self, src); })

@@ -42,6 +42,7 @@ void edit_in_place(const Record& r, const Arg* args, const Tensor& self) {
   if (self.is_meta()) return;
   const Seen seen = look_at(r, args);
   refuse_mixed(seen);
+  if (seen.flags & kBatched) refuse_escaped(r, args);
   if (seen.flags & kStoredOnly) refuse_stored(r, args);
   Unlocked guard(seen.elements > kWorthUnlocking);
   Tensor out = self;
@@ -58,6 +59,7 @@ void compute_in_place(const Record& r, const Arg* args, const Tensor& self) {
     refuse_shared(r, args, self, false);
     if (self.is_meta()) return;
     const Seen seen = look_at(r, args);
+    if (seen.flags & kBatched) refuse_escaped(r, args);
     Unlocked guard(seen.elements > kWorthUnlocking);
     if (seen.flags & (kConj | kNegative)) pointwise_into(r, Prepared(r, args).args(), self);
     else pointwise_into(r, args, self);

@@ -165,6 +165,7 @@ void pointwise_out(const Record& r, const Arg* args, const Tensor& out) {
   refuse_shared(r, args, out, r.out.same);
   if (!out.is_meta()) {
     const Seen seen = look_at(r, args);
+    if (seen.flags & kBatched) refuse_escaped(r, args);
     const bool bits = seen.flags & (kConj | kNegative);
     if (out.is_conj() || out.is_negative()) {
       const Tensor plain = empty(out.sizes(), out.dtype());

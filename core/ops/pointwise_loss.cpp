@@ -218,6 +218,8 @@ const auto binary_cross_entropy = define<Tensor(Tensor, Tensor, Tensor, int64_t)
   .autocast(Autocast::Float)
   .produce([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
     NoGrad quiet;
+    check(self.dtype() == target.dtype(), "Found dtype ", type_name_of(target.dtype()),
+          " but expected ", type_name_of(self.dtype()));
     if (!self.is_meta() && self.numel() && self.is_floating()) {
       const Tensor x = detached(self);
       check(item_of(amin(x, Ints(), false)).to_double() >= 0 &&
@@ -229,7 +231,7 @@ const auto binary_cross_entropy = define<Tensor(Tensor, Tensor, Tensor, int64_t)
             "all elements of target should be between 0 and 1");
     }
     const Tensor loss = bce_elements(self, target);
-    return reduced(weight ? Tensor(loss * weight) : loss, reduction);
+    return reduced(weight ? to_dtype(loss * weight, self.dtype()) : loss, reduction);
   })
   .grad("self, target", "grad, self, target, weight, reduction, needs",
         [](const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,

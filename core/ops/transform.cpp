@@ -281,6 +281,15 @@ Tensor unwrap_escaped(const Tensor& t) {
   return unwrap_dead(t);
 }
 
+void refuse_escaped(const Record& r, const Arg* args) {
+  for (size_t i = 0; i < r.params.size(); ++i) {
+    if (args[i].tag == Tag::Tensor) unwrap_escaped(args[i].as_tensor());
+    else if (args[i].tag == Tag::Tensors)
+      for (const Tensor& t : args[i].tensors())
+        if (t) unwrap_escaped(t);
+  }
+}
+
 void call_unwrapped(const Record& r, const Arg* args, Value* results) {
   Arg again[kMostParams];
   Small<Tensor, 4> kept;

@@ -56,9 +56,10 @@ void forward_in_place(const LevelCall& c);
 const char* batching_of(const Record& r);
 const char* forward_of(const Record& r);
 
-// A call that met wrappers of levels that are over: goes on with what they hold.
 // What a tensor of a transform that has ended holds; one of vmap holds all samples: it is refused.
 Tensor unwrap_escaped(const Tensor& t);
+void refuse_escaped(const Record& r, const Arg* args);  // of vmap, among the arguments
+// A call that met wrappers of levels that are over: goes on with what they hold.
 void call_unwrapped(const Record& r, const Arg* args, Value* results);
 
 // out= under a transform; false where none takes part.

@@ -15,6 +15,9 @@ CHOICES = {
     "capturable": False,
 }
 
+ACCELERATORS = ["cuda", "xpu", "hpu", "privateuseone"]
+ACCELERATORS_AND_XLA = [*ACCELERATORS, "xla"]
+
 
 def core_step(name):
     """The core's step over lists of tensors: the arrays first, then the numbers."""
@@ -106,6 +109,9 @@ class SteppingOptimizer(Optimizer):
 
     _core_step = None
     _group_defaults = {}  # options that older checkpoints lack
+    # What capturable=True wants on an accelerator, and on which: one by one, and over lists.
+    _captured = ("params and state_steps", "params and state_steps")
+    _captures_on = (ACCELERATORS_AND_XLA, ACCELERATORS)
     _keeps_step = True
 
     def step(self, closure=None):
@@ -125,12 +131,23 @@ class SteppingOptimizer(Optimizer):
     step = Optimizer.profile_hook_step(step)
 
     def _update_group(self, group):
+        if group.get("capturable"):
+            self._refuse_capture(group)
         if self._core_step is None or group["differentiable"]:
             with torch.set_grad_enabled(group.get("differentiable", False)):
                 return self._update_each(group)
         params, grads, states = self._lists(group, self._states(group))
         if params:
             self._core_step(params, grads, *states, *self._numbers(group))
+
+    def _refuse_capture(self, group):
+        if group.get("fused") or all(p.grad is None for p in group["params"]):
+            return
+        lists = bool(group["foreach"])
+        raise AssertionError(
+            f"If capturable=True, {self._captured[lists]} must be on supported devices: "
+            f"{self._captures_on[lists]}."
+        )
 
     def _states(self, group):
         """Names of the states in the order of the core's step; None for one that is not kept."""

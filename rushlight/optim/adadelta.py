@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._stepping import (
+    ACCELERATORS,
     CHOICES,
     SteppingOptimizer,
     check_lr,
@@ -19,6 +20,7 @@ class Adadelta(SteppingOptimizer):
     """Adadelta (Zeiler, 2012): steps scaled by the size of earlier steps."""
 
     _core_step = core_step("_adadelta_step")
+    _captures_on = (ACCELERATORS, ACCELERATORS)
     _group_defaults = CHOICES
 
     def __init__(

@@ -18,6 +18,7 @@ from ._stepping import (
 class ASGD(SteppingOptimizer):
     """Averaged stochastic gradient descent (Polyak and Juditsky, 1992); ``ax`` is the average."""
 
+    _captured = ("params, mus, etas, and state_steps",) * 2
     _group_defaults = CHOICES
 
     def __init__(

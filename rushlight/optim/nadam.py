@@ -20,6 +20,10 @@ class NAdam(SteppingOptimizer):
     """Adam with Nesterov momentum (Dozat, 2016); the momentum itself follows a schedule."""
 
     _core_step = core_step("_nadam_step")
+    _captured = (
+        "params, mu_products and state_steps",
+        "params, mu_products, and state_steps",
+    )
     _group_defaults = {**CHOICES, "decoupled_weight_decay": False}
 
     def __init__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._stepping import (
+    ACCELERATORS_AND_XLA,
     CHOICES,
     SteppingOptimizer,
     check_lr,
@@ -20,6 +21,7 @@ class RMSprop(SteppingOptimizer):
     """Gradients over a running root mean square (Hinton's lecture 6e, 2012)."""
 
     _core_step = core_step("_rmsprop_step")
+    _captures_on = (ACCELERATORS_AND_XLA, ACCELERATORS_AND_XLA)
     _group_defaults = {"momentum": 0, "centered": False, **CHOICES}
 
     def __init__(

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import rushlight as torch
 
-from ._stepping import CHOICES, SteppingOptimizer, check_lr, factor, kept, step_tensor, zeros_like
+from ._stepping import (
+    ACCELERATORS_AND_XLA,
+    CHOICES,
+    SteppingOptimizer,
+    check_lr,
+    factor,
+    kept,
+    step_tensor,
+    zeros_like,
+)
 
 
 class Rprop(SteppingOptimizer):
     """Resilient backpropagation (Riedmiller and Braun, 1993): only gradients' signs count."""
 
+    _captures_on = (ACCELERATORS_AND_XLA, ACCELERATORS_AND_XLA)
     _group_defaults = CHOICES
 
     def __init__(

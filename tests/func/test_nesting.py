@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import pickle
+
 import pytest
 
 import rushlight as torch
@@ -187,6 +190,27 @@ def test_an_escaped_sample_cannot_be_changed():
     with pytest.raises(RuntimeError, match="may have escaped"):
         kept[0].add_(1)
     assert torch.equal(x, before)
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "text"),
+    [
+        (lambda t: torch.ones(2).add_(t), RuntimeError, "may have escaped"),
+        (lambda t: torch.ones(2).copy_(t), RuntimeError, "may have escaped"),
+        (lambda t: torch.add(t, 1, out=torch.ones(2)), RuntimeError, "may have escaped"),
+        (lambda t: t.numpy(), RuntimeError, "doesn't have storage"),
+        (lambda t: t.tolist(), RuntimeError, "doesn't have storage"),
+        (lambda t: t.data_ptr(), RuntimeError, "doesn't have storage"),
+        (lambda t: t.untyped_storage(), NotImplementedError, "Cannot access storage"),
+        (lambda t: pickle.dumps(t), NotImplementedError, "Cannot access storage"),
+        (lambda t: torch.save(t, io.BytesIO()), NotImplementedError, "Cannot access storage"),
+    ],
+)
+def test_an_escaped_sample_shows_no_memory(use, error, text):
+    kept = []
+    vmap(lambda a: (kept.append(a), a.sum())[1])(samples(3, 2))
+    with pytest.raises(error, match=text):
+        use(kept[0])
 
 
 def test_an_exception_leaves_no_level():

@@ -74,7 +74,8 @@ F(
     call(t(2, 3, 4), t(3, 2, 3)),
     call(t(1, 2, 4), t(2, 3, 3), t(3), 2, 1, 1),
     call(t(1, 4, 3), t(4, 1, 2), groups=2),
-    fails=[fail(t(2, 3, 4), t(2, 2, 3)), fail(t(1, 2, 4), t(2, 3, 3), None, 1, 0, 1)],
+    fails=[fail(t(2, 3, 4), t(2, 2, 3)), fail(t(1, 2, 4), t(2, 3, 3), None, 1, 0, 1),
+           fail(t(1, 2, 1), t(2, 3, 2), None, 1, 1)],
     alias=["conv_transpose1d"],
 )
 F(

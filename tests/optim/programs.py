@@ -424,7 +424,24 @@ def _bad_hook(torch):
     o.step()
 
 
+def _captured(kind, **options):
+    def step(torch):
+        p = torch.nn.Parameter(torch.ones(3))
+        p.grad = torch.ones(3)
+        getattr(torch.optim, kind)([p], capturable=True, **options).step()
+
+    return step
+
+
+CAPTURABLE = "Adam AdamW NAdam RAdam Adamax Adadelta RMSprop Rprop ASGD".split()
+
 FAILURES = {
+    **{
+        f"{kind} capturable {foreach}": _captured(kind, foreach=foreach)
+        for kind in CAPTURABLE
+        for foreach in (None, False, True)
+    },
+    "adam capturable fused": _captured("Adam", fused=True),
     "tensor as params": lambda torch: torch.optim.SGD(parameters(torch)[0]),
     "no params": lambda torch: torch.optim.SGD([]),
     "set": lambda torch: torch.optim.SGD([{"params": set(parameters(torch))}]),
