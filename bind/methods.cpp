@@ -11,7 +11,7 @@
 #include "bind/storage.h"
 #include "bind/told.h"
 #include "bind/transform.h"
-#include "ops/ops.h"
+#include "ops/formats.h"
 
 namespace rl::bind {
 namespace {
@@ -257,7 +257,7 @@ PyObject* convert(PyObject* o, std::optional<DType> dtype, std::optional<Device>
   const Tensor& t = self_of(o);
   if (device) refuse_device(*device);
   const bool same = (!dtype || *dtype == t.dtype()) && (!device || device->type == t.device().type) &&
-                    (!format || *format == MemoryFormat::Preserve || t.is_contiguous(*format));
+                    (!format || *format == MemoryFormat::Preserve || ops::suggested_format(t) == *format);
   if (same && !copy) {
     Py_INCREF(o);
     return o;

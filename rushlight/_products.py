@@ -215,6 +215,8 @@ def _sum_product(a, b, done):
         if d not in done:
             kind = columns if a.size(d) == 1 else shared if b.size(d) != 1 else rows
             kind.append(d)
+    if rows and columns and columns[-1] < rows[0]:  # so that the result is in the order asked for
+        a, b, rows, columns = b, a, columns, rows
     left = a.permute(shared + rows + done + columns)
     left = left.reshape(_count(a, shared), _count(a, rows), _count(a, done))
     right = b.permute(shared + done + columns + rows)

@@ -352,7 +352,7 @@ const auto glu = define<Tensor(Tensor, int64_t)>("glu(Tensor self, int dim=-1) -
     const Halves h = halves_of(self, d);
     const Tensor gate = sigmoid(h.second);
     const Tensor parts[] = {grad * gate, sigmoid_backward(grad * h.first, gate)};
-    return cat(TensorList(parts, 2), d);
+    return Tensor(contiguous(cat(TensorList(parts, 2), d)));
   });
 
 const Op<Tensor(Tensor, Tensor)> prelu_kernel = define<Tensor(Tensor, Tensor)>(

@@ -152,7 +152,8 @@ const auto batch_norm_backward =
     const DType p = parameter_dtype(input, {&weight, &running_mean});
     const Device device = input.device();
     if (mask & 1)
-      dx = empty_strided(input.sizes(), dense_strides_like(input), input.dtype(), device);
+      dx = empty_strided(input.sizes(), format_strides(input.sizes(), suggested_format(input)),
+                         input.dtype(), device);
     if (mask & 2) dw = empty({s.channels}, p, device);
     if (mask & 4) db = empty({s.channels}, p, device);
     if (device.is_meta()) return made;
@@ -413,18 +414,22 @@ const auto group_norm_backward =
     const Planes s(input);
     const DType p = weight ? weight.dtype() : input.dtype();
     const Device device = input.device();
-    if (mask & 1) dx = empty(input.sizes(), input.dtype(), device);
+    if (mask & 1)
+      dx = empty_strided(input.sizes(), format_strides(input.sizes(), suggested_format(input)),
+                         input.dtype(), device);
     if (mask & 2) dw = empty({s.channels}, p, device);
     if (mask & 4) db = empty({s.channels}, p, device);
     if (device.is_meta()) return made;
+    const Tensor plain = !dx || dx.is_contiguous() ? dx : empty(input.sizes(), input.dtype());
     const DType wide = compute_of(input.dtype());
     const Tensor m = empty(mean.sizes(), wide), v = empty(rstd.sizes(), wide);
     copy_data(m, mean);
     copy_data(v, rstd);
     const Tensor g = dense(grad), x = dense(input), gamma = dense(weight);
     kernels::group_norm_backward(x.dtype(), p, g.data(), x.data(), data_or_null(gamma), m.data(),
-                                 v.data(), data_or_null(dx), data_or_null(dw), data_or_null(db),
-                                 s.batch, s.channels, s.area, groups);
+                                 v.data(), data_or_null(plain), data_or_null(dw),
+                                 data_or_null(db), s.batch, s.channels, s.area, groups);
+    if (dx && !dx.same(plain)) copy_data(dx, plain);
     return made;
   })
   .grad("grad_out, input, weight",
@@ -492,7 +497,8 @@ const auto native_group_norm =
     check_floating(input, "GroupNormKernelImpl");
     check_mixed(input, {&weight, &bias});
     const DType stats = parameter_dtype(input, {&weight, &bias});
-    r.result(input.sizes(), input.dtype(), input.device());
+    r.result(input.sizes(), format_strides(input.sizes(), suggested_format(input)), input.dtype(),
+             input.device());
     r.result({n, groups}, stats, input.device());
     r.result({n, groups}, stats, input.device());
   })
@@ -500,13 +506,15 @@ const auto native_group_norm =
              const Tensor& bias, int64_t n, int64_t channels, int64_t area, int64_t groups,
              double eps) {
     const Tensor x = dense(input), gamma = dense(weight), beta = dense(bias);
+    const Tensor plain = output.is_contiguous() ? output : empty(output.sizes(), output.dtype());
     const DType wide = compute_of(input.dtype());
     const bool direct = mean.dtype() == wide;
     const Tensor m = direct ? mean : empty(mean.sizes(), wide);
     const Tensor v = direct ? rstd : empty(rstd.sizes(), wide);
     kernels::group_norm(x.dtype(), parameter_dtype(input, {&weight, &bias}), x.data(),
-                        data_or_null(gamma), data_or_null(beta), output.data(), m.data(), v.data(),
+                        data_or_null(gamma), data_or_null(beta), plain.data(), m.data(), v.data(),
                         n, channels, area, groups, eps);
+    if (!output.same(plain)) copy_data(output, plain);
     if (!direct) copy_data(mean, m), copy_data(rstd, v);
   })
   .cost([](double& flops, double&, const Tensor& output, const Tensor&, const Tensor& weight,
@@ -552,8 +560,8 @@ const auto group_norm = define<Tensor(Tensor, int64_t, Tensor, Tensor, double, b
             " to be a vector of size equal to the number of channels in input, but got ", name,
             " of shape ", p ? p.sizes() : Ints(), " and input of shape ", input.sizes());
     }
-    return std::get<0>(native_group_norm(contiguous(input), weight, bias, s.batch, s.channels,
-                                         s.area, groups, eps));
+    const Tensor x = contiguous(input, suggested_format(input));
+    return std::get<0>(native_group_norm(x, weight, bias, s.batch, s.channels, s.area, groups, eps));
   });
 
 }  // namespace rl::ops

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/loss.h"
+#include "ops/formats.h"
 #include "ops/norm_gradients.h"
 
 namespace rl::ops {
@@ -100,6 +101,17 @@ const auto triplet_margin_loss =
 
 namespace {
 
+Tensor like_in_format(const Tensor& self, Ints sizes) {
+  return empty_strided(sizes, format_strides(sizes, suggested_format(self)), self.dtype(),
+                       self.device());
+}
+
+// `made`, which holds the elements of `from` where dimensions of such steps would have them.
+Tensor filled(const Tensor& made, Ints steps, const Tensor& from) {
+  if (!made.is_meta()) copy_data(alias(made, from.sizes(), steps, made.offset()), from);
+  return made;
+}
+
 // Folds channels into space and back: (..., C r r, H, W) <-> (..., C, H r, W r).
 Tensor shuffle(const Tensor& self, int64_t r) {
   const size_t lead = size_t(self.dim()) - 3;
@@ -110,7 +122,12 @@ Tensor shuffle(const Tensor& self, int64_t r) {
   for (int64_t d = 0; d < first; ++d) order.push_back(d);
   for (int64_t d : {0, 3, 1, 4, 2}) order.push_back(first + d);
   for (int64_t s : {c, h * r, w * r}) joined.push_back(s);
-  return reshape(permute(reshape(self, Ints(split)), Ints(order)), Ints(joined));
+  const Tensor made = like_in_format(self, joined);
+  Dims steps(made.strides());
+  const int64_t across = steps[lead + 1], along = steps[lead + 2];
+  steps.resize(lead + 1);
+  for (int64_t step : {across * r, across, along * r, along}) steps.push_back(step);
+  return filled(made, steps, permute(reshape(self, Ints(split)), Ints(order)));
 }
 
 Tensor unshuffle(const Tensor& self, int64_t r) {
@@ -122,7 +139,12 @@ Tensor unshuffle(const Tensor& self, int64_t r) {
   for (int64_t d = 0; d < first; ++d) order.push_back(d);
   for (int64_t d : {0, 2, 4, 1, 3}) order.push_back(first + d);
   for (int64_t s : {c * r * r, h, w}) joined.push_back(s);
-  return reshape(permute(reshape(self, Ints(split)), Ints(order)), Ints(joined));
+  const Tensor made = like_in_format(self, joined);
+  Dims steps(made.strides());
+  const int64_t each = steps[lead], across = steps[lead + 1], along = steps[lead + 2];
+  steps.resize(lead);
+  for (int64_t step : {each * r * r, each * r, each, across, along}) steps.push_back(step);
+  return filled(made, steps, permute(reshape(self, Ints(split)), Ints(order)));
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
-#include "ops/ops.h"
+#include "ops/formats.h"
 #include "ops/promotion.h"
 
 namespace rl::ops {
@@ -69,7 +69,7 @@ const Op<Tensor(TensorList, int64_t)> cat = define<Tensor(TensorList, int64_t)>(
     check(!tensors.empty(), ErrorKind::Value, "torch.cat(): expected a non-empty list of Tensors");
     const Tensor* first = nullptr;
     Promotion p;
-    bool channels_last = true;
+    MemoryFormat format = suggested_format(tensors[0]);  // contiguous where the inputs' differ
     for (size_t i = 0; i < tensors.size(); ++i) {
       const Tensor& t = tensors[i];
       check(t.dim() > 0, "zero-dimensional tensor (at position ", int64_t(i), ") cannot be concatenated");
@@ -77,7 +77,7 @@ const Op<Tensor(TensorList, int64_t)> cat = define<Tensor(TensorList, int64_t)>(
             "found at least two devices, ", name_of(tensors[0].device().type), " and ",
             name_of(t.device().type), "!");
       p.add(t);
-      channels_last &= t.dim() == 4 && !t.is_contiguous() && t.is_contiguous(MemoryFormat::ChannelsLast);
+      if (suggested_format(t) != format) format = MemoryFormat::Contiguous;
       if (!first && !skipped(t)) first = &t;
     }
     if (!first) {
@@ -98,11 +98,8 @@ const Op<Tensor(TensorList, int64_t)> cat = define<Tensor(TensorList, int64_t)>(
               int64_t(i), " in the list.");
       sizes[d] += t.sizes()[d];
     }
-    if (channels_last) {
-      r.result(sizes, format_strides(sizes, MemoryFormat::ChannelsLast), p.dtype(), tensors[0].device());
-    } else {
-      r.result(sizes, p.dtype(), tensors[0].device());
-    }
+    if (format == MemoryFormat::Contiguous) r.result(sizes, p.dtype(), first->device());
+    else r.result(sizes, format_strides(sizes, format), p.dtype(), first->device());
   })
   .kernel([](Tensor& result, TensorList tensors, int64_t dim) {
     const int64_t d = result.dim() ? wrap_dim(dim, result.dim()) : 0;
@@ -147,6 +144,7 @@ const Op<Tensor(TensorList, int64_t)> stack = define<Tensor(TensorList, int64_t)
     check(!tensors.empty(), "stack expects a non-empty TensorList");
     const Tensor& first = tensors[0];
     const int64_t d = wrap_dim(dim, first.dim() + 1);
+    MemoryFormat format = suggested_format(first);
     Promotion p;
     for (size_t i = 0; i < tensors.size(); ++i) {
       const Tensor& t = tensors[i];
@@ -156,10 +154,19 @@ const Op<Tensor(TensorList, int64_t)> stack = define<Tensor(TensorList, int64_t)
             "found at least two devices, ", name_of(first.device().type), " and ",
             name_of(t.device().type), "!");
       p.add(t);
+      if (suggested_format(t) != format) format = MemoryFormat::Contiguous;
     }
     Dims sizes(first.sizes());
+    if (format == MemoryFormat::Contiguous || d == first.dim()) {
+      sizes.insert(size_t(d), int64_t(tensors.size()));
+      return r.result(sizes, p.dtype(), first.device());
+    }
+    sizes[size_t(d)] *= int64_t(tensors.size());  // those of `cat`, with that dimension split
+    Dims strides = format_strides(sizes, format);
+    sizes[size_t(d)] = first->sizes[d];
     sizes.insert(size_t(d), int64_t(tensors.size()));
-    r.result(sizes, p.dtype(), first.device());
+    strides.insert(size_t(d), strides[size_t(d)] * first->sizes[d]);
+    r.result(sizes, strides, p.dtype(), first.device());
   })
   .kernel([](Tensor& result, TensorList tensors, int64_t dim) {
     const int64_t d = wrap_dim(dim, result.dim()), step = result.strides()[d];

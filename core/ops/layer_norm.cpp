@@ -3,6 +3,7 @@
 
 #include "ops/dense.h"
 #include "ops/expect.h"
+#include "ops/formats.h"
 #include "ops/norm_gradients.h"
 
 namespace rl::ops {
@@ -235,13 +236,18 @@ const auto rms_norm_backward = define<Pair(Tensor, Tensor, Ints, Tensor, Tensor,
     const Rows s(input, shape);
     expect_each(rstd, s.rows, "_rms_norm_backward", "rstd");
     expect(rstd.dtype() == compute_of(input.dtype()), "_rms_norm_backward", "rstd's dtype differs");
-    if (mask & 1) made.first = empty(input.sizes(), input.dtype(), input.device());
+    if (mask & 1)
+      made.first = empty_strided(input.sizes(), dense_strides_like(grad), input.dtype(),
+                                 input.device());
     if (mask & 2) made.second = empty(shape, weight.dtype(), input.device());
     if (input.is_meta()) return made;
+    const Tensor& dx = made.first;
+    const Tensor plain = !dx || dx.is_contiguous() ? dx : empty(input.sizes(), input.dtype());
     const Tensor g = dense(grad), x = dense(input), gamma = dense(weight), roots = dense(rstd);
     kernels::rms_norm_backward(x.dtype(), parameter_dtype(input, weight, Tensor()), g.data(),
-                               x.data(), data_or_null(gamma), roots.data(), data_or_null(made.first),
+                               x.data(), data_or_null(gamma), roots.data(), data_or_null(plain),
                                data_or_null(made.second), s.rows, s.n);
+    if (dx && !dx.same(plain)) copy_data(dx, plain);
     return made;
   })
   // With h = x rstd: dx = rstd (gw - h m(gw h)), dweight = sum(grad h).
@@ -287,16 +293,18 @@ const auto fused_rms_norm = define<Pair(Tensor, Ints, Tensor, std::optional<doub
             std::optional<double>) {
     check_shapes(input, shape, weight, Tensor(), true);
     check_dtypes(input, weight, Tensor());
-    r.result(input.sizes(), input.dtype(), input.device());
+    result_in_format(r, input.sizes(), input, input.dtype());
     r.result(statistic_sizes(input, shape), compute_of(input.dtype()), input.device());
   })
   .kernel([](Tensor& output, Tensor& rstd, const Tensor& input, Ints shape, const Tensor& weight,
              std::optional<double> eps) {
     const Rows s(input, shape);
+    const Tensor plain = output.is_contiguous() ? output : empty(output.sizes(), output.dtype());
     const Tensor x = dense(input), gamma = dense(weight);
     const double least = input.dtype() == DType::Double ? kSmallDouble : kSmallFloat;
     kernels::rms_norm(x.dtype(), parameter_dtype(input, weight, Tensor()), x.data(), data_or_null(gamma),
-                      output.data(), rstd.data(), s.rows, s.n, eps.value_or(least));
+                      plain.data(), rstd.data(), s.rows, s.n, eps.value_or(least));
+    if (!output.same(plain)) copy_data(output, plain);
   })
   .cost([](double& flops, double&, const Tensor& output, const Tensor&, Ints, const Tensor& weight,
            std::optional<double>) {

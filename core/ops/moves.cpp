@@ -1,6 +1,7 @@
 // Elements in other places: flip, roll, repeat, triangles, and the copies of a changed part.
 #include "kernels/copy.h"
 #include "ops/fft.h"
+#include "ops/formats.h"
 #include "tensor/iterator.h"
 
 namespace rl::ops {
@@ -81,7 +82,8 @@ const Op<Tensor(Tensor, Ints, Ints)> roll = define<Tensor(Tensor, Ints, Ints)>(
           int64_t(dims.size()));
     for (int64_t d : dims) wrap_dim(d, self.dim());
     if (self.numel() == 0) r.result(self.sizes(), self.strides(), self.dtype(), self.device());
-    else r.result(self.sizes(), self.dtype(), self.device());
+    else if (dims.empty()) r.result(self.sizes(), self.dtype(), self.device());
+    else result_in_format(r, self.sizes(), self, self.dtype());
   })
   .kernel([](Tensor& result, const Tensor& self, Ints shifts, Ints dims) {
     NoGrad quiet;

@@ -165,11 +165,11 @@ template <Edge how> auto define_pad(const char* signature, const char* node, con
     .produce([](const Tensor& self, Ints pad) {
       NoGrad quiet;
       const Tensor padded = pad_edges(how, self, pad);
-      const bool last = self.dim() == 4 && suggests_channels_last(self);
-      return last ? Tensor(contiguous(padded, MemoryFormat::ChannelsLast)) : padded;
+      return Tensor(contiguous(padded, suggested_format(self)));
     })
-    .grad("self", "grad, self.sizes, padding", [](const Tensor& grad, Ints sizes, Ints pad) {
-      return pad_edges_backward(how, grad, sizes, pad);
+    .grad("self", "grad, self, padding", [](const Tensor& grad, const Tensor& self, Ints pad) {
+      const Tensor made = pad_edges_backward(how, grad, self.sizes(), pad);
+      return Tensor(contiguous(made, suggested_format(self)));
     });
 }
 

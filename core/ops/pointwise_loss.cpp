@@ -81,8 +81,8 @@ const auto mse_loss = define<Tensor(Tensor, Tensor, int64_t)>(
   .grad("self, target", "grad, self, target, reduction, needs",
         [](const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
            Needs needs) {
-    const Tensor g = mse_backward(grad, self, target,
-                                  Scalar(2 * norm_of(self, target, reduction)));
+    const Tensor g = contiguous(mse_backward(grad, self, target,
+                                             Scalar(2 * norm_of(self, target, reduction))));
     return Two(g, needs[1] ? negated(g) : Tensor());
   });
 
@@ -151,9 +151,8 @@ const auto smooth_l1_loss = define<Tensor(Tensor, Tensor, int64_t, double)>(
   .grad("self, target", "grad, self, target, reduction, beta, needs",
         [](const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
            double beta, Needs needs) {
-    const Tensor g = smooth_l1_loss_backward(grad, self, target,
-                                             Scalar(norm_of(self, target, reduction)),
-                                             Scalar(beta));
+    const Tensor g = contiguous(smooth_l1_loss_backward(
+        grad, self, target, Scalar(norm_of(self, target, reduction)), Scalar(beta)));
     return Two(g, needs[1] ? negated(g) : Tensor());
   });
 
@@ -170,8 +169,8 @@ const auto huber_loss = define<Tensor(Tensor, Tensor, int64_t, double)>(
   .grad("self, target", "grad, self, target, reduction, delta, needs",
         [](const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
            double delta, Needs needs) {
-    const Tensor g = huber_loss_backward(grad, self, target,
-                                         Scalar(norm_of(self, target, reduction)), Scalar(delta));
+    const Tensor g = contiguous(huber_loss_backward(
+        grad, self, target, Scalar(norm_of(self, target, reduction)), Scalar(delta)));
     return Two(g, needs[1] ? negated(g) : Tensor());
   });
 
