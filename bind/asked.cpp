@@ -112,8 +112,7 @@ PyTypeObject* asked_type() {
                          {Py_tp_descr_get, reinterpret_cast<void*>(bind_asked)},
                          {0, nullptr}};
   PyType_Spec spec = {"rushlight._C.TensorMethod", sizeof(AskedMethod), 0,
-                      unsigned(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
-                               Py_TPFLAGS_METHOD_DESCRIPTOR),
+                      unsigned(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | kMethodFlags),
                       slots};
   return type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
 }

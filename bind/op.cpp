@@ -316,7 +316,7 @@ PyTypeObject* make_type(const char* name, bool method) {
                          {0, nullptr}};
   PyType_Spec spec = {name, sizeof(OpObject), 0,
                       unsigned(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
-                               (method ? Py_TPFLAGS_METHOD_DESCRIPTOR : 0)),
+                               (method ? kMethodFlags : 0)),
                       slots};
   return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
 }

@@ -14,6 +14,10 @@
 
 namespace rl::bind {
 
+// Types of methods: the interpreter calls one without a bound object, and caches where it found it
+// only if the type cannot change.
+constexpr unsigned long kMethodFlags = Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_IMMUTABLETYPE;
+
 class Owned {                       // a reference to a Python object
  public:
   Owned() = default;
