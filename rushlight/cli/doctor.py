@@ -58,6 +58,8 @@ def _doctor(options) -> int:
         "findings": [f.as_dict() for f in findings],
         "not_checked": doctor.not_checked(),
     }
+    if changed:  # whoever tries a change compares how the program ended
+        report["raised"] = doctor.raised
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(report, file, indent=1)

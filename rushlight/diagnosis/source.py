@@ -158,6 +158,11 @@ class Source:
         return Edit(self.file, last, last, f"{self.lines[last - 1]}\n{self.indented(node, text)}")
 
     @on_lines_of_their_own
+    def instead(self, node: ast.stmt, text: str) -> Edit:
+        """Lines in the place of a statement, at its indentation."""
+        return Edit(self.file, node.lineno, node.end_lineno, self.indented(node, text))
+
+    @on_lines_of_their_own
     def remove(self, node: ast.stmt) -> Edit:
         """The lines of a statement go; a block that would be empty passes."""
         blocks = (getattr(node.parent, f, None) for f in ("body", "orelse", "finalbody"))

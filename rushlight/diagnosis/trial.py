@@ -25,13 +25,18 @@ CHANGED_SOURCES = "RUSHLIGHT_CHANGED_SOURCES"  # a JSON file: {file: its text}
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a trial ended: well, with an exception's last line, or not at all (``refused``)."""
+    """How a trial ended: well, with an exception's last line, or not at all (``refused``).
+
+    ``findings`` are those of the run; of a script also its exit ``status`` and what it ``raised``.
+    """
 
     good: bool
     error: str = ""
     refused: str = ""
     stdout: str = ""
     findings: tuple = ()
+    status: int = 0
+    raised: str | None = None
 
 
 # ---- The failing expression, in its frame
@@ -93,20 +98,18 @@ def value(frame, names: dict, text: str, seconds: float = 0.2):
 # ---- The script, run again
 
 
-def script(command: list[str], edits: list[Edit], seconds: float = 20.0) -> Outcome:
+def script(command: list[str], *edits: list[Edit], seconds: float = 20.0) -> Outcome:
     """Runs ``rushlight doctor``'s target again with edits applied, in a process of its own.
 
-    ``command`` is the script (or ``-m``, a module) and its arguments.
+    ``command`` is the script (or ``-m``, a module) and its arguments; of several lists of edits
+    each is one of the text that those before it leave.
     """
-    changed = {}
-    for file in {e.file for e in edits}:
-        with open(file, encoding="utf-8") as opened:
-            text = apply_edits(opened.read(), [e for e in edits if e.file == file])
-        try:
-            compile(text, file, "exec")
-        except SyntaxError as error:
-            return Outcome(False, error=f"SyntaxError: {error.msg}")
-        changed[os.path.abspath(file)] = text
+    changed: dict[str, str] = {}
+    try:
+        for each in edits:
+            _apply(changed, each)
+    except SyntaxError as error:
+        return Outcome(False, error=f"SyntaxError: {error.msg}")
     with tempfile.TemporaryDirectory(prefix="rushlight-trial-") as folder:
         sources, report = os.path.join(folder, "sources.json"), os.path.join(folder, "report.json")
         with open(sources, "w", encoding="utf-8") as opened:
@@ -133,13 +136,32 @@ def script(command: list[str], edits: list[Edit], seconds: float = 20.0) -> Outc
             return Outcome(False, refused=f"took longer than {seconds:g} s")
         try:
             with open(report, encoding="utf-8") as opened:
-                findings = tuple(json.load(opened)["findings"])
+                said = json.load(opened)
         except (OSError, ValueError):
-            findings = ()
+            said = {"findings": ()}
     last = (done.stderr.strip().splitlines() or [""])[-1]
     if "TrialRefused" in done.stderr:
         return Outcome(False, refused="the script writes files or starts programs")
-    return Outcome(done.returncode == 0, last, stdout=done.stdout, findings=findings)
+    return Outcome(
+        done.returncode == 0,
+        last,
+        stdout=done.stdout,
+        findings=tuple(said["findings"]),
+        status=done.returncode,
+        raised=said.get("raised"),
+    )
+
+
+def _apply(changed: dict[str, str], edits: list[Edit]) -> None:
+    """Applies edits to the texts of ``changed``, or of the files where they are not there yet."""
+    for file in {e.file for e in edits}:
+        text = changed.get(os.path.abspath(file))
+        if text is None:
+            with open(file, encoding="utf-8") as opened:
+                text = opened.read()
+        text = apply_edits(text, [e for e in edits if e.file == file])
+        compile(text, file, "exec")
+        changed[os.path.abspath(file)] = text
 
 
 class TrialRefused(BaseException):

@@ -2,7 +2,15 @@
 
 import pytest
 
-from . import everyday_clean, everyday_traps, more_traps, newer_traps, traps, variants
+from . import (
+    everyday_clean,
+    everyday_traps,
+    further_traps,
+    more_traps,
+    newer_traps,
+    traps,
+    variants,
+)
 from .doctored import doctored
 
 # A trap of another kind that a repaired program may still have: it had it before.
@@ -15,7 +23,7 @@ WITHOUT_FIX = {
 
 
 MODULES = {m.__name__.rpartition(".")[2]: m for m in
-           (more_traps, variants, everyday_traps, newer_traps)}  # fmt: skip
+           (more_traps, variants, everyday_traps, newer_traps, further_traps)}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=MODULES)
@@ -59,6 +67,7 @@ def test_silent_on_programs_that_train_well():
         **traps.CLEAN,
         **everyday_clean.CLEAN,
         **newer_traps.CLEAN,
+        **further_traps.CLEAN,
     }
     assert len(programs) >= 10
     said = doctored(programs, fixes=False)

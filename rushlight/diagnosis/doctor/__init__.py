@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 import time
+from collections import Counter
 
 from .. import changes, registry, trial
-from ..finding import SEVERITIES, Finding
+from ..finding import SEVERITIES, Edit, Finding
+from ..frames import message_of
 from . import passes, watch
 
 
@@ -24,6 +27,8 @@ class Doctor:
         self.trials = trials
         self.ignored = ignored
         self.error: BaseException | None = None
+        self.status = 0
+        self.failed: dict[int, object] = {}  # checks that are not to be relied on
         self.watch = watch.Watch()
         self.passes = passes.Passes(self.watch)
         self.seconds = 0.0
@@ -33,18 +38,35 @@ class Doctor:
 
     def run(self, program) -> int:
         """Runs ``program()``, which gives (exit status, error), under watch; returns the status."""
-        for check in self.checks:
-            check.start(self)
+        self._each("start")
         self.watch.start()
         began = time.perf_counter()
         try:
-            status, self.error = program()
+            self.status, self.error = program()
         finally:
             self.seconds = time.perf_counter() - began
             self.watch.stop()
-            for check in self.checks:
-                check.stop(self)
-        return status
+            self._each("stop")
+        return self.status
+
+    def _each(self, what: str) -> list:
+        """What a method of each check returns; one that fails hurts neither program nor others."""
+        out: list = []
+        for check in self.checks:
+            out += self._guarded(check, what, getattr(check, what), self) or ()
+        return out
+
+    def _guarded(self, owner, what: str, work, *args):
+        """``work(*args)``; where it fails None, and one line says so, the first time."""
+        try:
+            return work(*args)
+        except Exception as error:
+            if os.environ.get("RUSHLIGHT_DOCTOR_DEBUG"):
+                raise
+            if id(owner) not in self.failed and sys.stderr is not None:
+                print(f"doctor: {type(owner).__name__}.{what} failed: {error!r}", file=sys.stderr)
+            self.failed[id(owner)] = owner
+            return None
 
     def findings(self) -> list[Finding]:
         """All findings, worst first, with the fixes that work; silenced ones left out."""
@@ -55,25 +77,20 @@ class Doctor:
             explained = diagnose(self.error)
             if explained is not None:
                 found.append(explained)
-        for check in self.checks:
-            try:
-                found += check.findings(self)
-            except Exception as error:
-                if os.environ.get("RUSHLIGHT_DOCTOR_DEBUG"):
-                    raise
-                if sys.stderr is not None:
-                    print(f"doctor: {type(check).__name__} failed: {error!r}", file=sys.stderr)
+        found += self._each("findings")
         kept = [f for f in _without_effects(_one_per_cause(found)) if not self._is_silenced(f)]
         kept.sort(key=lambda f: SEVERITIES.index(f.severity))
+        counts = Counter(f.id for f in kept)
         for finding in kept:
-            self._try(finding)
+            self._guarded(finding, "trial", self._try, finding, counts[finding.id])
         return kept
 
     def not_checked(self) -> list[dict]:
         """Kinds that this run gave no occasion to check."""
-        return [
-            {"id": id, "why": why} for check in self.checks for id, why in check.not_checked(self)
-        ]
+        absent = [{"id": id, "why": why} for id, why in self._each("not_checked")]
+        known = {one["id"] for one in absent}
+        failed = [i for check in self.checks if id(check) in self.failed for i in check.kinds]
+        return absent + [{"id": i, "why": "its check failed"} for i in failed if i not in known]
 
     def _is_silenced(self, finding: Finding) -> bool:
         from ..source import Source
@@ -86,22 +103,63 @@ class Doctor:
         self.silenced += silent
         return silent
 
-    def _try(self, finding: Finding) -> None:
-        """Keeps the fixes that work: the script is run again with each."""
+    @property
+    def raised(self) -> str | None:
+        """The exception that ended the program, as its last line says it."""
+        if self.error is None:
+            return None
+        return f"{type(self.error).__name__}: {message_of(self.error)}"
+
+    def _try(self, finding: Finding, count: int) -> None:
+        """Keeps the fixes that work: the script is run again with each.
+
+        ``count`` findings of this kind were made. Where an error ended the program, the fix of
+        another finding works if the same error ends it again.
+        """
         mechanical = [f for f in finding.fixes if f.edits]
         for fix in mechanical:
             changes.with_imports(fix)
         if not self.trials or not mechanical:
             return
-        limit = max(20.0, 4 * self.seconds)
+        seconds, outcomes = max(20.0, 4 * self.seconds), {}
 
         def attempt(fix):
-            outcome = trial.script(self.command, fix.edits, limit)
-            still = {f["id"] for f in outcome.findings}
-            return outcome if finding.id not in still else trial.Outcome(False, "still there")
+            outcome = outcomes[id(fix)] = trial.script(self.command, fix.edits, seconds=seconds)
+            if outcome.refused:
+                return outcome
+            again = (outcome.status, outcome.raised) == (self.status, self.raised)
+            well = outcome.good or (finding.severity != "error" and again)
+            if well and sum(f["id"] == finding.id for f in outcome.findings) < count:
+                return dataclasses.replace(outcome, good=True)
+            return trial.Outcome(False, "still there")
 
         kept = trial.keep_working(mechanical, attempt, "script run again")
+        if not kept and finding.severity == "error":
+            kept = self._with_the_next(mechanical, outcomes, seconds)
         finding.fixes = kept + [f for f in finding.fixes if not f.edits]
+
+    def _with_the_next(self, fixes: list, outcomes: dict, seconds: float) -> list:
+        """The first fix behind which other errors come to light, with whose fixes the script ends.
+
+        ``outcomes`` are those of the script with each fix alone, by the fix's id.
+        """
+        for fix in fixes[:3]:
+            outcome, edits, places = outcomes[id(fix)], [fix.edits], []
+            for _ in range(2):
+                after = next((f for f in outcome.findings if f["severity"] == "error"), None)
+                if outcome.raised in (None, self.raised) or after is None:
+                    break
+                more = next((f["edits"] for f in after["fixes"] if f["edits"]), None)
+                if more is None:
+                    break
+                edits.append([Edit(**e) for e in more])
+                places.append(f"{os.path.basename(after['file'])}:{after['line']}")
+                outcome = trial.script(self.command, *edits, seconds=seconds)
+                if outcome.good:
+                    also = " and ".join(places)
+                    fix.tried = f"script run again, the errors that follow at {also} mended too"
+                    return [fix]
+        return []
 
 
 def load_checks() -> None:

@@ -131,12 +131,15 @@ class Watch:
         if calls is not None:
             calls.inside = True
         forget_here()
-        for listener in listeners:
+        for number, listener in enumerate(listeners):
             try:
                 listener(*details)
             except Exception as error:
+                rest = list(listeners[number + 1 :])
                 self.failed(error)
                 self.off(event, listener)
+                if rest:
+                    self.call(event, rest, details)
                 break
         if calls is not None:
             calls.inside = inside

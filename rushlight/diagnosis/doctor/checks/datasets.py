@@ -1,4 +1,4 @@
-"""Data that changes while it is used: rows of a dataset written in place."""
+"""Data that changes while it is used: rows written in place, a buffer that all samples share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from rushlight import _C
 
-from ... import changes
+from ... import changes, trial
 from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
@@ -22,39 +22,92 @@ Indexing gives a view: x = self.data[i] shares its memory with the dataset. An i
 before left: normalized twice, noise upon noise. Write x = x - mean, or clone() first.
 """,
 )
+kind(
+    "buffer-returned",
+    "A dataset returns the same buffer for every sample",
+    """
+A buffer that __getitem__ fills anew and returns is one tensor under many names: by the time a
+batch is put together, all of its samples show the values of the last one. Nothing fails, and the
+model sees batches of copies. Return a copy, self.buffer.clone(), or make the tensor in __getitem__.
+""",
+)
+
+# What fills a tensor whatever it held before.
+FILLING = ("copy_", "fill_", "zero_", "__setitem__", "normal_", "uniform_", "random_", "bernoulli_")
 
 
 @check
 class Changed(Check):
-    kinds = ("data-changed-in-place",)
+    kinds = ("data-changed-in-place", "buffer-returned")
     needs: ClassVar = {
         "*": ("loader", 1, "no DataLoader was used"),
     }
 
     def start(self, doctor):
-        self.watched = {}
+        self.watched, self.watch = {}, doctor.watch
+        self.filled = {}  # by storage: {site: [times, regions]} of what filled it in this pass
+        self.buffers = {}  # the most that a region was filled in one pass, by storage
         doctor.watch.on("loader", self.loader)
 
     def loader(self, loader):
         dataset = loader.dataset
         for _ in range(4):
             for name, tensor in _tensors(dataset):
-                self.watched.setdefault(id(tensor), [tensor, dataset, name, tensor._version, []])
+                known = [tensor, dataset, name, tensor._version, loader]
+                self.watched.setdefault(id(tensor), known)
             dataset = getattr(dataset, "dataset", None)
             if dataset is None:
                 break
-        for tensor, _, _, _, versions in self.watched.values():
-            versions.append(tensor._version)
+        if self.watched and not self.filled:
+            self.watch.on("op", self.fill, FILLING)
+        self.filled = {_storage(t): {} for t, *_ in self.watched.values()}
+
+    def fill(self, op):
+        given = op.args[0] if op.args else None
+        if not _is_tensor(given) or (sites := self.filled.get(_storage(given))) is None:
+            return
+        index = repr(op.args[1]) if op.name == "__setitem__" and len(op.args) > 1 else ""
+        entry = sites.setdefault(op.site, [0, set()])
+        entry[0] += 1
+        if len(entry[1]) < 1000:
+            entry[1].add((given.data_ptr(), tuple(given.shape), index[:80]))
+        if entry[0] >= 4 and entry[0] > 2 * len(entry[1]):
+            self.buffers.setdefault(_storage(given), op.site)
 
     def findings(self, doctor):
         out = []
-        for tensor, dataset, name, before, versions in self.watched.values():
+        for tensor, dataset, name, before, loader in self.watched.values():
             count = tensor._version - before
-            writer = _C._last_writer(tensor)
-            if count >= 2 and writer is not None and len(versions) >= 1:
+            writer, filler = _C._last_writer(tensor), self.buffers.get(_storage(tensor))
+            if filler is not None:
+                if (loader.batch_size or 1) > 1 and _gives(dataset, tensor):
+                    out.append(self.buffer(tensor, dataset, name, loader, filler))
+            elif count >= 2 and writer is not None:
                 out.append(self.finding(tensor, dataset, name, count, writer))
+        out = [f for f in out if f is not None]
         lines = set()
         return [f for f in out if not ((f.file, f.line) in lines or lines.add((f.file, f.line)))]
+
+    def buffer(self, tensor, dataset, name, loader, filler):
+        """A buffer that is filled for each sample, and is the sample."""
+        returned = _returned(filler.source, filler.node, name) if filler.source else None
+        fixes, at = [], filler
+        if returned is not None:
+            text = changes.method(filler.source, returned, "clone()")
+            fixes.append(Fix(text, [filler.source.replace((returned, text))]))
+            at = (filler.file, returned.lineno)
+        evidence = [
+            (
+                f"all {loader.batch_size} samples of a batch were {type(dataset).__name__}.{name} "
+                f"{tuple(tensor.shape)} itself, which line {filler.line} fills for each: they "
+                "show the last one's values"
+            )
+        ]
+        related = [(filler, "filled anew here")] if at is not filler else []
+        return found(
+            "buffer-returned", "wrong result", at, "every sample is the same tensor",
+            evidence, related, fixes,
+        )  # fmt: skip
 
     def finding(self, tensor, dataset, name, count, writer):
         source = Source.of(writer[0])
@@ -114,6 +167,44 @@ def _tensors(dataset):
 
 def _is_tensor(value) -> bool:
     return isinstance(value, _C.TensorBase)
+
+
+def _storage(tensor) -> int:
+    return tensor.untyped_storage().data_ptr() if tensor.device.type == "cpu" else 0
+
+
+def _gives(dataset, tensor) -> bool:
+    """Whether a sample of a dataset is, or holds, a view of a tensor."""
+    try:
+        with trial.undisturbed():
+            sample = dataset[0]
+    except BaseException:
+        return False
+    parts = list(sample.values()) if isinstance(sample, dict) else sample
+    parts = parts if isinstance(parts, (list, tuple)) else [parts]
+    return any(_is_tensor(p) and p.numel() and _storage(p) == _storage(tensor) for p in parts)
+
+
+def _returned(source: Source, node, name: str):
+    """What of a ``return`` beside a node is ``self.NAME`` or a local name for it, or None."""
+    function = source.function_of(node) if node is not None else None
+    if function is None:
+        return None
+    names = {f"self.{name}"}
+    for each in ast.walk(function):
+        if isinstance(each, ast.Assign) and ast.unparse(each.value) in names:
+            names |= {ast.unparse(t) for t in each.targets}
+    for each in ast.walk(function):
+        if isinstance(each, ast.Return) and each.value is not None:
+            value = each.value
+            if isinstance(value, (ast.Tuple, ast.List)):
+                parts = value.elts
+            else:
+                parts = value.values if isinstance(value, ast.Dict) else [value]
+            for part in parts:
+                if ast.unparse(part) in names:
+                    return part
+    return None
 
 
 def _out_of_place(source: Source, statement) -> list[Fix]:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from rushlight import nn
 
-from ...finding import Edit, Fix
+from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places
 from ..calls import site_of
@@ -128,17 +128,14 @@ class PileUp(Check):
     def finding(self, site, count, module):
         source, statement, fixes = site.source, site.statement, []
         if isinstance(statement, ast.Expr):
-            space, text = source.indentation(statement), source.segment(statement)
-            first = Edit(
-                site.file, statement.lineno, statement.end_lineno, f"{space}handle = {text}"
-            )
+            text = source.segment(statement)
+            first = source.instead(statement, f"handle = {text}")
             block = getattr(statement.parent, "body", [])
             last = block[-1] if statement in block else None
             if isinstance(last, ast.Return) and last.value is not None:
                 value = source.segment(last.value)
                 lines = [f"result = {value}", "handle.remove()", "return result"]
-                text = "\n".join(space + line for line in lines)
-                edit = Edit(site.file, last.lineno, last.end_lineno, text)
+                edit = source.instead(last, "\n".join(lines))
                 fixes.append(Fix("handle.remove() before it returns", [first, edit]))
             elif last is not None and last is not statement:
                 edit = source.insert_after(last, "handle.remove()")

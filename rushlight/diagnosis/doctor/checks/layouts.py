@@ -8,6 +8,7 @@ from typing import ClassVar
 from ... import changes
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
+from ...unfolded import on_lines_of_their_own
 from .. import places
 from ..places import found
 
@@ -193,16 +194,8 @@ class Cat(Check):
             if isinstance(node, ast.Name) and node.id == target.id and id(node) not in within:
                 return []  # it is read while it grows
         whole = changes.with_part(source, call, listed, parts)
-        lines = list(source.lines[loop.lineno - 1 : loop.end_lineno])
-        at, end = statement.lineno - loop.lineno, statement.end_lineno - loop.lineno
         piece = source.segment(listed.elts[1])
-        lines[at : end + 1] = [source.indented(statement, f"{parts}.append({piece})")]
-        lines = [
-            source.indented(loop, f"{parts} = []"),
-            *lines,
-            source.indented(loop, f"{target.id} = {whole}"),
-        ]
-        edit = Edit(source.file, loop.lineno, loop.end_lineno, "\n".join(lines))
+        edit = _gathered(source, loop, statement, parts, piece, f"{target.id} = {whole}")
         return [Fix("collect the pieces, cat once", [edit])]
 
     def collected(self, site, place):
@@ -232,11 +225,15 @@ class Cat(Check):
         if place == 1:
             b = f"[*reversed({parts}), {name}]"
         whole = source.segment(call.func) + rest.replace(a, b, 1)
-        first, last = loop.lineno, loop.end_lineno
-        lines = [source.indented(loop, f"{parts} = []"), *source.lines[first - 1 : last]]
-        at, end = statement.lineno - first + 1, statement.end_lineno - first + 1
-        lines[at : end + 1] = [source.indented(statement, f"{parts}.append({piece})")]
-        lines.append(source.indented(loop, f"{name} = {whole}"))
-        return [
-            Fix("collect the pieces, cat once", [Edit(source.file, first, last, "\n".join(lines))])
-        ]
+        edit = _gathered(source, loop, statement, parts, piece, f"{name} = {whole}")
+        return [Fix("collect the pieces, cat once", [edit])]
+
+
+@on_lines_of_their_own
+def _gathered(source, loop, statement, parts: str, piece: str, joined: str):
+    """The edit by which a loop's turns append to a list, which a statement after it joins."""
+    lines = list(source.lines[loop.lineno - 1 : loop.end_lineno])
+    at, end = statement.lineno - loop.lineno, statement.end_lineno - loop.lineno
+    lines[at : end + 1] = [source.indented(statement, f"{parts}.append({piece})")]
+    lines = [source.indented(loop, f"{parts} = []"), *lines, source.indented(loop, joined)]
+    return Edit(source.file, loop.lineno, loop.end_lineno, "\n".join(lines))

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import ClassVar
 
 from ... import changes, trial
-from ...finding import Edit, Fix
+from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
 from .. import places
@@ -231,16 +231,14 @@ class Waiting(Check):
                 f'kept = {me}.__dict__.setdefault("kept_samples", {{}})\n'
                 f"if {index} not in kept:\n    kept[{index}] = {text}\nreturn kept[{index}]"
             )
-            new = source.indented(statement, lines)
-            edit = Edit(file, statement.lineno, statement.end_lineno, new)
+            edit = source.instead(statement, lines)
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             name, text = statement.targets[0].id, source.segment(statement.value)
             lines = (
                 f'kept = {me}.__dict__.setdefault("kept_samples", {{}})\n'
                 f"if {index} not in kept:\n    kept[{index}] = {text}\n{name} = kept[{index}]"
             )
-            new = source.indented(statement, lines)
-            edit = Edit(file, statement.lineno, statement.end_lineno, new)
+            edit = source.instead(statement, lines)
         else:
             return []
         return [Fix("kept after the first epoch, if a sample is the same in each", [edit])]

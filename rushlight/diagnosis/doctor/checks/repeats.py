@@ -8,6 +8,7 @@ from typing import ClassVar
 from ...finding import Edit, Fix
 from ...frames import called
 from ...registry import Check, check, kind
+from ...unfolded import on_lines_of_their_own
 from .. import places
 from ..places import found
 
@@ -51,7 +52,12 @@ def _before_loop(site, statement) -> Fix | None:
     loops = site.source.loops_around(statement)
     if not loops or statement.parent not in loops:
         return None
-    source, loop = site.source, loops[-1]
+    return Fix("once, before the loop", [_moved_out(site.source, statement, loops[-1])])
+
+
+@on_lines_of_their_own
+def _moved_out(source, statement, loop):
+    """The edit that takes a statement out of a loop and puts it before."""
     by = len(source.indentation(loop)) - len(source.indentation(statement))
     text = source.reindented(statement.lineno, statement.end_lineno, by)
     kept = [
@@ -59,8 +65,7 @@ def _before_loop(site, statement) -> Fix | None:
         for number, line in enumerate(source.lines[loop.lineno - 1 : loop.end_lineno], loop.lineno)
         if not statement.lineno <= number <= statement.end_lineno
     ]
-    new = "\n".join([text, *kept])
-    return Fix("once, before the loop", [Edit(source.file, loop.lineno, loop.end_lineno, new)])
+    return Edit(source.file, loop.lineno, loop.end_lineno, "\n".join([text, *kept]))
 
 
 @check

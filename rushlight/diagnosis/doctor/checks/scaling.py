@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
+from ...unfolded import on_lines_of_their_own
 from .. import places
 from ..places import found
 
@@ -60,14 +61,20 @@ class BackwardInside(Check):
             and block.body[0] is not statement
             and any("autocast" in ast.unparse(i.context_expr) for i in block.items)
         ):
-            rest = [s for s in block.body if s.lineno >= statement.lineno]
-            by = len(site.source.indentation(block)) - len(site.source.indentation(statement))
-            text = site.source.reindented(statement.lineno, rest[-1].end_lineno, by)
-            edit = Edit(site.file, statement.lineno, rest[-1].end_lineno, text)
+            rest = block.body[block.body.index(statement) :]
+            edit = _behind(site.source, block, rest)
             fixes.append(Fix("after the region", [edit]))
         title = "backward runs inside of the autocast region"
         evidence = [f"{count} backward calls with autocast on"]
         return found("backward-under-autocast", "note", site, title, evidence, [], fixes)
+
+
+@on_lines_of_their_own
+def _behind(source, block, rest: list):
+    """The edit that moves the last statements of a block out of it."""
+    first, last = rest[0].lineno, rest[-1].end_lineno
+    by = len(source.indentation(block)) - len(source.indentation(rest[0]))
+    return Edit(source.file, first, last, source.reindented(first, last, by))
 
 
 @check
