@@ -190,79 +190,63 @@ _LAZY_MODULES = frozenset(
     "_decomp _export _functorch _guards _higher_order_ops _logging _subclasses contrib monitor "
     "nativert nested numa package".split()
 )
-# Names that come from such a module.
+# Names that come from a module which is imported when one of them is first asked for.
 _HOME = {
-    "TypedStorage": "storage",
-    "cartesian_prod": "_shapes",
-    "chain_matmul": "_linear_algebra",
-    "combinations": "_shapes",
-    "GradScaler": "amp",
-    "OutOfMemoryError": "cuda",
-    "einsum": "_products",
-    "explain": "diagnosis.answers",
-    "fork_rng": "random",
-    "from_dlpack": "utils.dlpack",
-    "gradient": "_differences",
-    "graph": "diagnosis.answers",
-    "load": "serialization",
-    "lobpcg": "_low_rank",
-    "lu": "_linear_algebra",
-    "meshgrid": "_shapes",
-    "pca_lowrank": "_low_rank",
-    "save": "serialization",
-    "spmm": "sparse",
-    "svd_lowrank": "_low_rank",
-    "tensordot": "_products",
-    "to_dlpack": "utils.dlpack",
-    "unravel_index": "_differences",
-    "vmap": "func",
-    "why_no_grad": "diagnosis.answers",
-    "ops": "_ops",
-    "get_device_module": "_streams",
-    "_scaled_mm": "nn.functional.grouped",
-    "_grouped_mm": "nn.functional.grouped",
+    name: module
+    for module, names in {
+        "_absent_dtypes": (
+            "bit bits16 bits1x8 bits2x4 bits4x2 bits8 int1 int2 int3 int4 int5 int6 int7 jagged "
+            "per_channel_affine per_channel_affine_float_qparams per_channel_symmetric "
+            "per_tensor_affine per_tensor_symmetric qint32 qint8 qscheme quint2x4 quint4x2 "
+            "quint8 sparse_bsc sparse_bsr sparse_csc sparse_csr uint1 uint2 uint3 uint4 uint5 "
+            "uint6 uint7"
+        ),
+        "_checks": (
+            "_assert _assert_async _check _check_index _check_is_size _check_not_implemented "
+            "_check_tensor_all _check_tensor_all_with _check_type _check_value _check_with "
+            "_shape_as_tensor"
+        ),
+        "_core_names": (
+            "DispatchKey DispatchKeySet ExcludeDispatchKeyGuard FatalError PyTorchFileReader "
+            "PyTorchFileWriter ScriptFunction ScriptModule Tag"
+        ),
+        "_differences": "gradient",
+        "_higher_order_ops": "cond while_loop",
+        "_linear_algebra": "chain_matmul lu",
+        "_lobpcg": "lobpcg",
+        "_lowrank": "pca_lowrank svd_lowrank",
+        "_ops": "ops",
+        "_products": "einsum tensordot",
+        "_reductions": "norm_except_dim",
+        "_segments": "histogramdd segment_reduce",
+        "_shapes": "cartesian_prod combinations meshgrid unravel_index",
+        "_streams": "AcceleratorError Event get_device_module OutOfMemoryError Stream",
+        "_symbols": (
+            "sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int "
+            "sym_ite sym_max sym_min sym_not sym_sqrt sym_sum SymBool SymFloat SymInt"
+        ),
+        "amp": "GradScaler",
+        "amp.autocast_mode": (
+            "autocast autocast_decrement_nesting autocast_increment_nesting "
+            "clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype "
+            "get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype "
+            "is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled "
+            "is_autocast_ipu_enabled is_autocast_xla_enabled set_autocast_cache_enabled "
+            "set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype "
+            "set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype "
+            "set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled"
+        ),
+        "diagnosis.answers": "explain graph why_no_grad",
+        "func": "vmap",
+        "nn.functional.grouped": "_grouped_mm _scaled_mm",
+        "random": "fork_rng",
+        "serialization": "load save",
+        "sparse": "spmm",
+        "storage": "TypedStorage",
+        "utils.dlpack": "from_dlpack to_dlpack",
+    }.items()
+    for name in names.split()
 }
-_HOME |= dict.fromkeys("AcceleratorError Event OutOfMemoryError Stream".split(), "_streams")
-_HOME |= dict.fromkeys(
-    "DispatchKey FatalError PyTorchFileReader PyTorchFileWriter ScriptFunction ScriptModule "
-    "Tag DispatchKeySet ExcludeDispatchKeyGuard".split(),
-    "_core_names",
-)
-_HOME |= dict.fromkeys(
-    "sparse_bsc sparse_bsr sparse_csc sparse_csr".split(),
-    "_mentioned",
-)
-_HOME |= dict.fromkeys(
-    "bit bits16 bits1x8 bits2x4 bits4x2 bits8 int1 int2 int3 int4 int5 int6 int7 "
-    "jagged per_channel_affine per_channel_affine_float_qparams per_channel_symmetric "
-    "per_tensor_affine per_tensor_symmetric qint32 qint8 qscheme quint2x4 quint4x2 quint8 uint1 "
-    "uint2 uint3 uint4 uint5 uint6 uint7".split(),
-    "_mentioned",
-)
-_HOME |= dict.fromkeys("pca_lowrank svd_lowrank".split(), "_lowrank")
-_HOME |= dict.fromkeys("histogramdd norm_except_dim segment_reduce".split(), "_segments")
-_HOME |= dict.fromkeys(
-    "_assert _assert_async _check _check_index _check_is_size "
-    "_check_not_implemented _check_tensor_all _check_tensor_all_with _check_type _check_value "
-    "_check_with _shape_as_tensor cond sym_constrain_range sym_constrain_range_for_size "
-    "sym_fresh_size while_loop".split(),
-    "_checks",
-)
-_HOME |= dict.fromkeys(
-    "SymBool SymFloat SymInt sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt "
-    "sym_sum".split(),
-    "_symbols",
-)
-_HOME |= dict.fromkeys(
-    "autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "
-    "get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype "
-    "get_autocast_xla_dtype is_autocast_cache_enabled is_autocast_cpu_enabled "
-    "is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled "
-    "set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled "
-    "set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype "
-    "set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled".split(),
-    "amp.autocast_mode",
-)
 
 
 class _FindRefused:

@@ -1,8 +1,6 @@
-"""Checks of conditions in programs, and numbers that could be symbols (none is)."""
+"""Checks of conditions in programs."""
 
 from __future__ import annotations
-
-import math
 
 from . import _C
 
@@ -10,84 +8,6 @@ _UNSAID = (
     "Expected cond to be True, but got False. (Could this error message be improved? If so, "
     "please report an enhancement request to PyTorch.)"
 )
-
-
-class SymInt:
-    """The type of integers that are symbols in a graph: there are no graphs, and none is made."""
-
-    def __init__(self, node=None):
-        raise NotImplementedError(
-            "torch.SymInt is not supported: rushlight runs programs as they are; sizes are ints."
-        )
-
-
-class SymFloat(SymInt):
-    """The type of floats that are symbols: none is made."""
-
-
-class SymBool(SymInt):
-    """The type of truth values that are symbols: none is made."""
-
-
-def sym_int(a) -> int:
-    """``a`` as an int, rounded towards zero."""
-    return math.floor(a) if a >= 0 else math.ceil(a)
-
-
-def sym_float(a) -> float:
-    """``a`` as a float."""
-    return float(a)
-
-
-def sym_not(a) -> bool:
-    """The contrary of ``a``."""
-    return not a
-
-
-def sym_ite(b, t, f):
-    """``t`` if ``b`` holds, else ``f``."""
-    if not isinstance(b, bool) or type(t) is not type(f):
-        raise AssertionError("expected a bool and two values of one type")
-    return t if b else f
-
-
-def _of_one_kind(call, a, b):
-    kind = float if isinstance(a, float) or isinstance(b, float) else int
-    return kind(call(a, b))
-
-
-def sym_max(a, b):
-    """The larger one; a float if one of them is."""
-    return _of_one_kind(max, a, b)
-
-
-def sym_min(a, b):
-    """The smaller one; a float if one of them is."""
-    return _of_one_kind(min, a, b)
-
-
-def sym_sum(args):
-    """The sum of numbers."""
-    return sum(args)
-
-
-def sym_sqrt(a) -> float:
-    """The square root."""
-    return math.sqrt(a)
-
-
-def sym_fresh_size(expr):
-    """Raises: there are no symbols."""
-    raise NotImplementedError("torch.sym_fresh_size is not supported: sizes are ints here.")
-
-
-def sym_constrain_range(size, *, min=None, max=None) -> None:
-    """Raises RuntimeError where ``size`` is not in the range."""
-    if (min is not None and size < min) or (max is not None and size > max):
-        raise RuntimeError(f"Invalid value range for {size} between [{min}, {max}].")
-
-
-sym_constrain_range_for_size = sym_constrain_range
 
 
 def _assert(condition, message) -> None:
@@ -173,21 +93,3 @@ def _check_tensor_all(cond, message=None) -> None:
 def _shape_as_tensor(self):
     """The sizes of a tensor as one of int64."""
     return _C.tensor(list(self.shape), dtype=_C.int64)
-
-
-def cond(pred, true_fn, false_fn, operands=()):
-    """Calls ``true_fn(*operands)`` where ``pred`` is true, else ``false_fn``."""
-    if not isinstance(pred, (bool, int, float, _C.Tensor)):
-        raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")
-    if isinstance(pred, _C.Tensor) and pred.numel() != 1:
-        raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
-    return (true_fn if pred else false_fn)(*operands)
-
-
-def while_loop(cond_fn, body_fn, carried_inputs):
-    """Calls ``body_fn`` with its own results, first ``carried_inputs``, while ``cond_fn`` holds."""
-    carried = tuple(carried_inputs)
-    while cond_fn(*carried):
-        carried = body_fn(*carried)
-        carried = carried if isinstance(carried, tuple) else (carried,)
-    return carried

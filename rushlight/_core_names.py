@@ -120,9 +120,9 @@ def __getattr__(name: str):
     if name.startswith(("_jit_", "_set_graph_executor", "_set_mkldnn", "_log_api_usage")):
         return _switched_off
     if name in ("SymInt", "SymFloat", "SymBool"):
-        from . import _checks
+        from . import _symbols
 
-        return getattr(_checks, name)
+        return getattr(_symbols, name)
     if name in ("Stream", "Event", "OutOfMemoryError", "AcceleratorError"):
         from . import _streams
 

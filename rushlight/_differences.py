@@ -1,4 +1,4 @@
-"""Numerical gradients along dimensions, and flat indices taken apart."""
+"""Numerical gradients along dimensions."""
 
 from __future__ import annotations
 
@@ -130,29 +130,3 @@ def _edges(part, size, h, k, p, q):
         + (p + 2 * q) / (q * (p + q)) * part(size - 1, 1)
     )
     return first, last
-
-
-def unravel_index(indices, shape):
-    """Flat indices into a tensor of ``shape`` as one index tensor for each dimension."""
-    kinds = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
-    if indices.is_complex() or indices.dtype not in kinds:
-        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
-    if isinstance(shape, int):
-        shape = (shape,)
-    for size in shape:
-        if not isinstance(size, int):
-            raise TypeError(
-                f"expected 'shape' sequence to only contain ints, but got {type(size)}"
-            )
-    if any(size < 0 for size in shape):
-        raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
-    coefficients, product = [], 1
-    for size in reversed(shape):
-        coefficients.append(product)
-        product *= size
-    if not coefficients:
-        return ()
-    steps = torch.tensor(coefficients[::-1], dtype=torch.int64, device=indices.device)
-    sizes = torch.tensor(tuple(shape), dtype=torch.int64, device=indices.device)
-    split = indices.unsqueeze(-1).floor_divide(steps) % sizes
-    return split.unbind(-1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import rushlight as torch
 
 from . import _absent
-from ._checks import cond, while_loop
 from .utils import _pytree as pytree
 
 __all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
@@ -57,6 +56,24 @@ def map(f, xs, *args):
     """``f(x, *args)`` of every ``x`` along the first dimension of ``xs``, stacked."""
     count = _positions(pytree.tree_leaves(xs), 0, False)
     return _stacked([f(_slice(xs, 0, i), *args) for i in count], 0, False)
+
+
+def cond(pred, true_fn, false_fn, operands=()):
+    """Calls ``true_fn(*operands)`` where ``pred`` is true, else ``false_fn``."""
+    if not isinstance(pred, (bool, int, float, torch.Tensor)):
+        raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")
+    if isinstance(pred, torch.Tensor) and pred.numel() != 1:
+        raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
+    return (true_fn if pred else false_fn)(*operands)
+
+
+def while_loop(cond_fn, body_fn, carried_inputs):
+    """Calls ``body_fn`` with its own results, first ``carried_inputs``, while ``cond_fn`` holds."""
+    carried = tuple(carried_inputs)
+    while cond_fn(*carried):
+        carried = body_fn(*carried)
+        carried = carried if isinstance(carried, tuple) else (carried,)
+    return carried
 
 
 __path__: list = []  # a module per op

@@ -8,8 +8,9 @@ import sys
 import rushlight as torch
 
 from . import _weights_only_unpickler as _wo
-from . import serialization, storage
+from . import storage
 from ._pickled_names import pickled, plain_unpickler
+from ._saved_storages import StorageTable, ascii_text, storage_bytes, storage_element
 
 # PyTorch's marks of this format (torch/serialization.py).
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
@@ -18,7 +19,7 @@ PROTOCOL_VERSION = 1001
 
 def legacy_checkpoint(obj, pickle_module, protocol: int):
     """A function ``write(sink, name)`` that writes ``obj`` in this format."""
-    table = serialization.StorageTable(key_is_address=True)
+    table = StorageTable(key_is_address=True)
 
     def persistent_id(item):
         described = table.describe(item)
@@ -59,19 +60,19 @@ class _Storages:
         """The typed storage (or view of one) that a persistent id names."""
         if not isinstance(saved_id, tuple):
             raise AssertionError(f"saved_id must be a tuple, got {type(saved_id).__name__}")
-        typename = serialization.ascii_text(saved_id[0])
+        typename = ascii_text(saved_id[0])
         if typename == "module":
             return saved_id[1]
         if typename != "storage":
             raise RuntimeError(f"Unknown saved id type: {saved_id[0]}")
         kind, key, location, count, view = saved_id[1:]
-        dtype, key = serialization.storage_element(kind), str(key)
+        dtype, key = storage_element(kind), str(key)
         if key not in self.loaded:
-            self._left -= (nbytes := serialization.storage_bytes(count, dtype))
+            self._left -= (nbytes := storage_bytes(count, dtype))
             if self._left < 0:
                 raise RuntimeError("the file is too short for the storages it names")
             untyped = torch.UntypedStorage(nbytes)
-            placed = self._restore(untyped, serialization.ascii_text(location))
+            placed = self._restore(untyped, ascii_text(location))
             self.to_fill[key] = (placed if placed.device.type == "cpu" else untyped, dtype)
             self.loaded[key] = storage.TypedStorage(
                 wrap_storage=placed, dtype=dtype, _internal=True
@@ -80,7 +81,7 @@ class _Storages:
 
     def _view(self, key, dtype, view_key, offset, size):
         if view_key not in self._views:
-            start, length = (serialization.storage_bytes(n, dtype) for n in (offset, size))
+            start, length = (storage_bytes(n, dtype) for n in (offset, size))
             root = self.loaded[key]._untyped_storage
             self._views[view_key] = storage.TypedStorage(
                 wrap_storage=root[start : start + length], dtype=dtype, _internal=True

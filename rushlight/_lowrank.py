@@ -44,7 +44,11 @@ def svd_lowrank(A, q: int | None = 6, niter: int | None = 2, M=None):
 
 
 def pca_lowrank(A, q: int | None = None, center: bool = True, niter: int = 2):
-    """Principal components of ``A`` (..., m, n), m samples of n features: (U, S, V)."""
+    """Principal components of ``A`` (..., m, n), m samples of n features: (U, S, V).
+
+    ``center`` takes each column's mean off first. Raises ValueError where ``q`` exceeds
+    min(m, n) or ``niter`` is negative.
+    """
     m, n = A.shape[-2:]
     if q is None:
         q = min(6, m, n)

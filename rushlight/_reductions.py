@@ -23,6 +23,21 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     return table["matrix_norm"](input, p, dims, keepdim, **more)
 
 
+def norm_except_dim(v, pow=2, dim=0):
+    """The ``pow``-norm over all dimensions but ``dim``, which are kept; over all for -1."""
+    if dim == -1:
+        return v.norm(pow)
+    if not v.dim() or not -v.dim() <= dim < v.dim():
+        v.size(dim)  # raises
+    if dim not in (0, v.dim() - 1):
+        return norm_except_dim(v.transpose(0, dim), pow, 0).transpose(0, dim)
+    if dim == 0:
+        rows = v.contiguous().view(v.size(0), -1)
+        return rows.norm(pow, 1).view(-1, *[1] * (v.dim() - 1))
+    columns = v.contiguous().view(-1, v.size(-1))
+    return columns.norm(pow, 0).view(*[1] * (v.dim() - 1), v.size(-1))
+
+
 def _asked_for(found, return_inverse, return_counts):
     values, inverse, counts = found
     if return_inverse:

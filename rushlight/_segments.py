@@ -1,4 +1,4 @@
-"""Reductions of segments, histograms over several dimensions, norms over all but one."""
+"""Reductions of segments and histograms over several dimensions."""
 
 from __future__ import annotations
 
@@ -210,18 +210,3 @@ def histogramdd(input, bins, range=None, weight=None, density=False):
         for d, e in enumerate(edges):
             hist /= e.diff().double().view(-1, *[1] * (dimensions - d - 1))
     return torch.return_types.histogramdd(hist.to(input.dtype), tuple(edges))
-
-
-def norm_except_dim(v, pow=2, dim=0):
-    """The ``pow``-norm over all dimensions but ``dim``, which are kept; over all for -1."""
-    if dim == -1:
-        return v.norm(pow)
-    if not v.dim() or not -v.dim() <= dim < v.dim():
-        v.size(dim)  # raises
-    if dim not in (0, v.dim() - 1):
-        return norm_except_dim(v.transpose(0, dim), pow, 0).transpose(0, dim)
-    if dim == 0:
-        rows = v.contiguous().view(v.size(0), -1)
-        return rows.norm(pow, 1).view(-1, *[1] * (v.dim() - 1))
-    columns = v.contiguous().view(-1, v.size(-1))
-    return columns.norm(pow, 0).view(*[1] * (v.dim() - 1), v.size(-1))

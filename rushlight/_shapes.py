@@ -135,3 +135,29 @@ def combinations(input, r=2, with_replacement=False):
         chosen &= low <= high if with_replacement else low < high
     grids = meshgrid(*[input] * r, indexing="ij")
     return functions["stack"]([g.masked_select(chosen) for g in grids], 1)
+
+
+def unravel_index(indices, shape):
+    """Flat indices into a tensor of ``shape`` as one index tensor for each dimension."""
+    kinds = (_C.uint8, _C.int8, _C.int16, _C.int32, _C.int64)
+    if indices.is_complex() or indices.dtype not in kinds:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if isinstance(shape, int):
+        shape = (shape,)
+    for size in shape:
+        if not isinstance(size, int):
+            raise TypeError(
+                f"expected 'shape' sequence to only contain ints, but got {type(size)}"
+            )
+    if any(size < 0 for size in shape):
+        raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
+    coefficients, product = [], 1
+    for size in reversed(shape):
+        coefficients.append(product)
+        product *= size
+    if not coefficients:
+        return ()
+    steps = _C.tensor(coefficients[::-1], dtype=_C.int64, device=indices.device)
+    sizes = _C.tensor(tuple(shape), dtype=_C.int64, device=indices.device)
+    split = indices.unsqueeze(-1).floor_divide(steps) % sizes
+    return split.unbind(-1)

@@ -7,7 +7,10 @@ import math
 
 class _NoInstances:
     def __init__(self, *args, **kwargs):
-        raise RuntimeError(f"{type(self).__name__}: nothing is traced here")
+        raise NotImplementedError(
+            f"torch.{type(self).__name__} is not supported: rushlight runs programs as they are; "
+            "sizes are ints."
+        )
 
 
 class SymInt(_NoInstances):
@@ -58,5 +61,23 @@ def sym_sum(args):
 
 
 def sym_ite(b, t, f):
-    """``t`` if ``b``, else ``f``."""
+    """``t`` if ``b``, else ``f``; AssertionError unless ``b`` is a bool and they are of a type."""
+    if not isinstance(b, bool):
+        raise AssertionError(f"expected SymBool or bool, got {type(b)}")
+    if type(t) is not type(f):
+        raise AssertionError(f"type mismatch: {type(t)} vs {type(f)}")
     return t if b else f
+
+
+def sym_fresh_size(expr):
+    """Raises: there are no symbols."""
+    raise NotImplementedError("torch.sym_fresh_size is not supported: sizes are ints here.")
+
+
+def sym_constrain_range(size, *, min=None, max=None) -> None:
+    """Raises RuntimeError where ``size`` is not in the range."""
+    if (min is not None and size < min) or (max is not None and size > max):
+        raise RuntimeError(f"Invalid value range for {size} between [{min}, {max}].")
+
+
+sym_constrain_range_for_size = sym_constrain_range

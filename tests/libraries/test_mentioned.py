@@ -199,3 +199,19 @@ def test_flops_are_counted_by_module():
     assert counter.get_total_flops() == 1792
     assert counter.get_flop_counts()["Sequential.2"] == {aten.addmm: 256, aten.mm: 512}
     assert "Sequential.0" in counter.get_table(3)
+
+
+def test_names_of_torch_come_from_the_module_that_the_table_says():
+    for name, module in torch._HOME.items():
+        assert hasattr(importlib.import_module(f"rushlight.{module}"), name), (name, module)
+
+
+def test_symbols_are_plain_numbers():
+    assert torch._C.SymInt is torch.SymInt and not isinstance(3, torch.SymInt)
+    with pytest.raises(NotImplementedError, match=r"torch\.SymFloat is not supported"):
+        torch.SymFloat(3)
+    assert torch.sym_ite(True, 1, 2) == 1
+    with pytest.raises(AssertionError, match="expected SymBool or bool, got <class 'int'>"):
+        torch.sym_ite(1, 1, 2)
+    with pytest.raises(AssertionError, match="type mismatch: <class 'int'> vs <class 'float'>"):
+        torch.sym_ite(True, 1, 2.0)

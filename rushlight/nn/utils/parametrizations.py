@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import rushlight as torch
 
-from ..._segments import norm_except_dim
+from ..._reductions import norm_except_dim
 from .. import functional as F
 from ..modules.module import Module
 from . import parametrize

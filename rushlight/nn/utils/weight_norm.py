@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._segments import norm_except_dim
+from ..._reductions import norm_except_dim
 from ..parameter import Parameter, UninitializedParameter
 
 

@@ -1,58 +1,12 @@
-"""Approximate factors of low rank by random projections, and extreme eigenvalues of large matrices.
+"""Extreme eigenvalues of large symmetric matrices, by iteration.
 
-Halko, Martinsson and Tropp 2009, "Finding structure with randomness", section 5.
+Knyazev 2001, "Toward the optimal preconditioned eigensolver: locally optimal block preconditioned
+conjugate gradient method", SIAM J. Sci. Comput. 23, algorithm 4.1.
 """
 
 from __future__ import annotations
 
 import rushlight as torch
-
-
-def _range_of(A, q, niter):
-    """An orthonormal basis (m, q) of about A's range: algorithm 4.4."""
-    R = torch.randn(A.shape[-1], q, dtype=A.dtype, device=A.device)
-    Q = torch.linalg.qr(A @ R).Q
-    for _ in range(niter):
-        Q = torch.linalg.qr(A.mH @ Q).Q
-        Q = torch.linalg.qr(A @ Q).Q
-    return Q
-
-
-def svd_lowrank(A, q=6, niter=2, M=None):
-    """U (..., m, q), S (..., q) and V (..., n, q) with A - M about U diag(S) V^H.
-
-    ``niter`` is the number of power iterations; more are more exact.
-    """
-    q = 6 if q is None else q
-    m, n = A.shape[-2:]
-    if M is not None:
-        A = A - M
-    if m < n:
-        A = A.mH
-    Q = _range_of(A, q, niter)
-    U, S, Vh = torch.linalg.svd(Q.mH @ A, full_matrices=False)
-    U, V = Q @ U, Vh.mH
-    return (V, S, U) if m < n else (U, S, V)
-
-
-def pca_lowrank(A, q=None, center=True, niter=2):
-    """The first ``q`` principal components of rows A (..., m, n), as ``svd_lowrank`` gives them.
-
-    ``center`` takes the mean of each column off first. Raises ValueError where ``q`` exceeds
-    min(m, n) or ``niter`` is negative.
-    """
-    m, n = A.shape[-2:]
-    if q is None:
-        q = min(6, m, n)
-    elif not 0 <= q <= min(m, n):
-        raise ValueError(
-            f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(m, n)}"
-        )
-    if niter < 0:
-        raise ValueError(f"niter(={niter}) must be non-negative integer")
-    if center:
-        A = A - A.mean(dim=-2, keepdim=True)
-    return svd_lowrank(A, q, niter=niter)
 
 
 def _orthonormal(X, B):
@@ -66,7 +20,7 @@ def _orthonormal(X, B):
 
 
 def _one(A, B, X, iK, niter, tol, largest):
-    """Knyazev 2001, algorithm 4.1, on the orthonormal span of iterate, residual and direction."""
+    """One matrix: the problem on the orthonormal span of iterate, residual and direction."""
     k = X.shape[1]
     X, P = _orthonormal(X, B), None
     for _ in range(max(niter, 1)):
