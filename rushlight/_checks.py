@@ -15,8 +15,7 @@ def _assert(condition, message) -> None:
     if type(condition) is not _C.Tensor and hasattr(condition, "__torch_function__"):
         from .overrides import handle_torch_function
 
-        handle_torch_function(_assert, (condition,), condition, message)
-        return
+        return handle_torch_function(_assert, (condition,), condition, message)
     assert condition, message
 
 

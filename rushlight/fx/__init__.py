@@ -50,18 +50,3 @@ def __getattr__(name: str):
 
 def __dir__():
     return sorted({*globals(), *_HOME, *_MODULES})
-
-
-def _wrap(fn_or_name):
-    """Returns ``fn_or_name``."""
-    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise RuntimeError(
-            "Unsupported type for global function! Must be either a callable or string name"
-        )
-    return fn_or_name
-
-
-_absent.submodule(
-    "fx._symbolic_trace", is_fx_tracing=lambda: False, is_fx_symbolic_tracing=lambda: False,
-    wrap=_wrap,
-)  # fmt: skip

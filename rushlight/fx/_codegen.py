@@ -364,7 +364,8 @@ class _Writer:
     def finish(self, body, expanded: bool) -> PythonCode:
         """The whole text, with the lines' nodes."""
         wraps = "\n".join(f'torch.fx._symbolic_trace.wrap("{name}")' for name in self.wrapped)
-        head = self.codegen.gen_fn_def(self.free_vars, self.returns, expanded_def=expanded)
+        options = {"expanded_def": True} if expanded else {}  # older subclasses do not take it
+        head = self.codegen.gen_fn_def(self.free_vars, self.returns, **options)
         lines: list = []
         came_from: dict = {}
         before = head.count("\n")

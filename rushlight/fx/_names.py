@@ -12,7 +12,16 @@ import rushlight as torch
 from rushlight import _C
 
 # Modules whose functions have a public home, in the order in which homes are tried.
-_HOMES = ("nn.functional", "functional", "")
+_HOMES = ("nn.functional", "functional")
+_OF_FUNCTIONAL = frozenset(
+    "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod "
+    "cdist chain_matmul einsum lu meshgrid norm split stft tensordot unique unique_consecutive "
+    "unravel_index".split()
+)
+_OTHER_HOMES = {
+    "lobpcg": "torch._lobpcg", "manual_seed": "torch.random", "pca_lowrank": "torch._lowrank",
+    "svd_lowrank": "torch._lowrank",
+}  # fmt: skip
 _FUNCTIONS, _METHODS = type(_C._functions_table["relu"]), type(torch.Tensor.relu)
 
 
@@ -30,6 +39,8 @@ def _core_names() -> dict:
             mine = getattr(function, "__name__", None) == prefix + name
             if mine or id(function) not in found:
                 found[id(function)] = known
+    # Functions of Python in PyTorch.
+    found[id(torch.nn.functional.pad)] = "torch.nn.functional.pad"
     return found
 
 
@@ -75,11 +86,13 @@ def module_of(function) -> str:
 def _home(module: str, name: str, function) -> str:
     """Where a function of this package is public: its file may be another."""
     for home in _HOMES:
-        below = f"rushlight.{home}".rstrip(".") + "."
-        if module.startswith(below) and module[len(below) :].count(".") == 0:
-            place = functools.reduce(getattr, home.split(".") if home else (), torch)
+        below = f"rushlight.{home}."
+        if module.startswith(below) or (home == "functional" and name in _OF_FUNCTIONAL):
+            place = functools.reduce(getattr, home.split("."), torch)
             if getattr(place, name, None) is function:
-                return f"torch.{home}".rstrip(".")
+                return f"torch.{home}"
+    if getattr(torch, name, None) is function:
+        return _OTHER_HOMES.get(name, "torch")
     return public_module(module)
 
 

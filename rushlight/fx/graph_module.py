@@ -73,8 +73,7 @@ def _deserialize_graph_module(forward, body: dict, graph_module_cls=None) -> tor
     stored = type("_CodeOnlyModule", (_CodeOnlyModule,), {"forward": forward})(body)
     graph = KeepModules().trace(stored, **(body.get("_tracer_extras") or {}))
     graph._tracer_cls = tracer_cls
-    name = body.get("_graphmodule_cls_name", "GraphModule")
-    made = (graph_module_cls or GraphModule)(stored, graph, class_name=name)
+    made = (graph_module_cls or GraphModule)(stored, graph)
     for key, value in body.items():
         if not hasattr(made, key):
             setattr(made, key, value)
@@ -346,7 +345,7 @@ class GraphModule(torch.nn.Module):
     # Copies and files.
 
     def __reduce__(self):
-        body = {**vars(self), "_graphmodule_cls_name": type(self).__name__}
+        body = dict(vars(self))
         del body["_graph"]
         code = self._graph.python_code(root_module="self")
         return (reduce_graph_module, (body, _format_import_block(code.globals)))
