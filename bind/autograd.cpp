@@ -191,6 +191,7 @@ int node_clear(PyObject* o) {
 }
 
 PyObject* node_repr(PyObject* o) {
+  if (!reinterpret_cast<NodeObject*>(o)->node) return PyBaseObject_Type.tp_repr(o);
   return guarded([&] {
     return PyUnicode_FromFormat("<%s object at %p>", self_of(o)->name().c_str(),
                                 static_cast<void*>(o));

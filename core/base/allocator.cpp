@@ -240,17 +240,17 @@ void count_bytes(int64_t more) {
   }
 }
 
+[[noreturn]] void refuse(size_t bytes) {
+  fail(ErrorKind::Runtime, "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: "
+       "can't allocate memory: you tried to allocate ", bytes, " bytes. Error code 12 (Cannot "
+       "allocate memory)");
+}
+
 void* allocate_block(size_t n, size_t counted) {
-  if (n > (size_t(1) << 46)) {
-    fail(ErrorKind::Runtime, "[enforce fail at alloc_cpu.cpp:127] data. DefaultCPUAllocator: not "
-         "enough memory: you tried to allocate ", n, " bytes.");
-  }
+  if (n > (size_t(1) << 46)) refuse(counted);
   const int c = class_of(n);
   void* p = c < kSmallClasses ? take(c) : allocate_from_bins(c);
-  if (!p) {
-    fail(ErrorKind::Runtime, "[enforce fail at alloc_cpu.cpp:127] data. DefaultCPUAllocator: not "
-         "enough memory: you tried to allocate ", n, " bytes.");
-  }
+  if (!p) refuse(counted);
   add_to(tally().allocations, 1);
   count_bytes(int64_t(counted));
   return p;

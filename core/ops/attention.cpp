@@ -170,6 +170,19 @@ void check_operands(const Tensor& q, const Tensor& k, const Tensor& v, const Ten
         " and  query.dtype: ", c_name_of(q.dtype()), " instead.");
 }
 
+// Whether PyTorch would serve a call by blocks.
+bool fits_blocks(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+                 double dropout) {
+  if (q.dim() != 4 || k.dim() != 4 || v.dim() != 4 || dropout > 0) return false;
+  if (mask && is_differentiated(mask)) return false;
+  if (mask && ((mask.dim() != 2 && mask.dim() != 4) || !spreads(mask, q, k))) return false;
+  const bool fits = q->sizes[0] == k->sizes[0] && k->sizes[0] == v->sizes[0] &&
+                    k->sizes[1] == v->sizes[1] && k->sizes[1] > 0 &&
+                    q->sizes[1] % k->sizes[1] == 0 && k->sizes[2] == v->sizes[2] &&
+                    q->sizes[3] == k->sizes[3] && q->sizes[3] == v->sizes[3];
+  return fits && q.numel() && k.numel() && v.numel();
+}
+
 // Whether the blocked form takes a call; others are composed of plain ops.
 bool takes(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, double dropout) {
   if (q.dtype() != DType::Float && q.dtype() != DType::Double) return false;
@@ -177,16 +190,14 @@ bool takes(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask
     // The blocks have no second derivative, and a wrapper cannot keep what is saved for the first.
     if (has_tangent(*t) || ((*t)->flags & kWrapped && requires_grad(*t))) return false;
   }
-  if (q.dim() != 4 || k.dim() != 4 || v.dim() != 4 || dropout > 0) return false;
   const bool added = mask && mask.dtype() != DType::Bool;
-  if (mask && (is_differentiated(mask) || (added && mask.dtype() != q.dtype())))
-    return false;
-  if (mask && ((mask.dim() != 2 && mask.dim() != 4) || !spreads(mask, q, k))) return false;
-  const bool fits = q->sizes[0] == k->sizes[0] && k->sizes[0] == v->sizes[0] &&
-                    k->sizes[1] == v->sizes[1] && k->sizes[1] > 0 &&
-                    q->sizes[1] % k->sizes[1] == 0 && k->sizes[2] == v->sizes[2] &&
-                    q->sizes[3] == k->sizes[3] && q->sizes[3] == v->sizes[3];
-  return fits && q.numel() && k.numel() && v.numel();
+  return !(added && mask.dtype() != q.dtype()) && fits_blocks(q, k, v, mask, dropout);
+}
+
+void check_heads(int64_t queries, int64_t keys, int64_t values) {
+  const auto divides = [&](int64_t n) { return n ? queries % n == 0 : queries == 0; };
+  check((queries == keys && keys == values) || (divides(keys) && divides(values)),
+        "Number of heads in key and value must divide the number of heads in ");
 }
 
 // Each of the keys' heads as often as it serves: (..., heads, length, features).
@@ -216,6 +227,8 @@ Tensor causal_mask(const Tensor& mask, int64_t rows, int64_t columns) {
 
 Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& attn_mask,
                 double dropout, bool causal, double scale) {
+  check(!causal || !attn_mask || fits_blocks(q, k, v, attn_mask, dropout),
+        "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
   const Tensor mask = causal && !q.is_meta() ? causal_mask(attn_mask, q.size(-2), k.size(-2))
                                              : attn_mask;
   const double root = std::sqrt(std::abs(scale));
@@ -229,6 +242,7 @@ Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor&
   }
   Tensor p = mask ? Tensor(safe_softmax(scores, -1, std::optional<DType>()))
                   : Tensor(softmax(scores, -1));
+  check(dropout <= 1, "dropout probability has to be between 0 and 1, but got ", dropout);
   if (dropout > 0) p = p * dropout_noise(p, dropout);
   return matmul(p, v);
 }
@@ -254,12 +268,13 @@ const auto scaled_dot_product_attention = define<
                 double dropout, bool causal, std::optional<double> scale, bool gqa) -> Tensor {
     check_operands(q, k, v, mask);
     const double factor = scale ? *scale : 1 / std::sqrt(double(q.size(-1)));
-    const bool grouped = gqa && q.dim() > 2 && k.dim() > 2;
     if (takes(q, k, v, mask, dropout) && (gqa || q->sizes[1] == k->sizes[1]))
       return attention(q, k, v, mask, causal, factor);
-    const int64_t times = grouped && k.size(-3) > 0 ? q.size(-3) / k.size(-3) : 1;
-    return composed(q, repeat_heads(k, times), repeat_heads(v, times), mask, dropout, causal,
-                    factor);
+    if (!gqa) return composed(q, k, v, mask, dropout, causal, factor);
+    const int64_t heads = q.size(-3), keys = k.size(-3), values = v.size(-3);
+    check_heads(heads, keys, values);
+    return composed(q, repeat_heads(k, keys ? heads / keys : 1),
+                    repeat_heads(v, values ? heads / values : 1), mask, dropout, causal, factor);
   });
 
 }  // namespace rl::ops

@@ -254,6 +254,8 @@ const auto native_batch_norm =
           : "running_mean must be defined in evaluation mode");
     check_floating(input, "batch_norm");
     check_mixed(input, {&weight, &bias, &running_mean, &running_var});
+    check(!training || input.numel() > 0, "input tensor must have at least one element, but got "
+          "input_sizes = ", input.sizes());
     const DType stats = statistics_dtype(input, {&weight, &bias, &running_mean});
     const Dims sizes{training ? input->sizes[1] : 0};
     r.result(input.sizes(), format_strides(input.sizes(), suggested_format(input)), input.dtype(),
@@ -303,6 +305,18 @@ const auto native_batch_norm =
                                training, eps, int64_t(needs.mask));
   });
 
+namespace {
+
+// No values have no statistics: the running ones stay, and the parameters get zeros.
+Tensor of_nothing(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  Tensor result = clone(input, std::optional<MemoryFormat>());
+  if (weight && weight.numel()) result = result * select(weight, 0, 0);
+  if (bias && bias.numel()) result = result + select(bias, 0, 0);
+  return result;
+}
+
+}  // namespace
+
 const Op<Tensor(Tensor, Tensor, Tensor, Tensor, Tensor, bool, double, double, bool)> batch_norm =
     define<Tensor(Tensor, Tensor, Tensor, Tensor, Tensor, bool, double, double, bool)>(
     "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
@@ -320,6 +334,7 @@ const Op<Tensor(Tensor, Tensor, Tensor, Tensor, Tensor, bool, double, double, bo
                 const Tensor& running_mean, const Tensor& running_var, bool training,
                 double momentum, double eps, bool) -> Tensor {
     const int64_t channels = input.dim() >= 2 ? input->sizes[1] : 0;
+    if (input.dim() >= 2 && input.numel() == 0) return of_nothing(input, weight, bias);
     check(training || (running_mean && running_var), running_mean
           ? "running_var must be defined in evaluation mode"
           : "running_mean must be defined in evaluation mode");

@@ -15,9 +15,11 @@ const char* tensor_type(DType t) {
 }
 
 void check_indices(const Tensor& indices, const char* name, int64_t position, const char* caller) {
-  check(indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32,
-        "Expected tensor for argument #", position, " '", name, "' to have one of the following "
-        "scalar types: Long, Int; but got ", tensor_type(indices.dtype()),
+  const DType t = indices.dtype();
+  const bool of_c = t == DType::Bool || is_complex(t);  // types with no legacy name in Python
+  check(t == DType::Int64 || t == DType::Int32, "Expected tensor for argument #", position, " '",
+        name, "' to have one of the following scalar types: Long, Int; but got ",
+        of_c ? text("CPU", type_name_of(t), "Type") : std::string(tensor_type(t)),
         " instead (while checking arguments for ", caller, ")");
 }
 
@@ -195,7 +197,14 @@ void expect_bags(const char* op, const BagCall& call, int64_t rows) {
     before = at;
   }
   expect(fits, op, "offsets must begin at 0, ascend and end within the indices");
-  check_range(call.bags.index, rows);
+  const int64_t bad = kernels::first_bad_index(call.bags.index, rows);
+  if (bad < 0) return;
+  const int64_t value = to_long(call.index).ptr<int64_t>()[bad];
+  const bool plain = call.bags.mode == kernels::BagMode::Max || call.bags.dtype == DType::Double;
+  check(!plain, "embedding_bag: Expected idx >= 0 && idx < "
+        "num_embeddings but found idx to be ", value);
+  fail(ErrorKind::Runtime, "Index ", bad, " of input takes value ", value, " which is not in the "
+       "valid range [0, ", rows, ")");
 }
 
 }  // namespace

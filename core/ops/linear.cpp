@@ -467,6 +467,8 @@ const Op<Tensor(Tensor, Tensor, Tensor)> linear = define<Tensor(Tensor, Tensor, 
   .exact_out()
   .autocast(Autocast::Lower)
   .composite([](const Tensor& input, const Tensor& weight, const Tensor& bias) -> Tensor {
+    check(input.dim() > 0 && weight.dim() > 0, "both arguments to linear need to be at least 1D, "
+          "but they are ", input.dim(), "D and ", weight.dim(), "D");
     check(weight.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ",
           weight.dim(), "D");
     if (weight.dim() == 2 && input.dim() > 0) {

@@ -385,6 +385,21 @@ const auto lstm_packed = define<Three(Tensor, Tensor, TensorList, TensorList, bo
 
 namespace {
 
+// The sizes of a cell's operands; a state of one row would else serve a batch of many.
+void check_cell(const Tensor& input, std::initializer_list<const Tensor*> states,
+                const Tensor& w_ih, const Tensor& w_hh) {
+  check(input.size(1) == w_ih.size(1), "input has inconsistent input_size: got ", input.size(1),
+        " expected ", w_ih.size(1));
+  int label = 0;
+  for (const Tensor* state : states) {
+    check(input.size(0) == state->size(0), "Input batch size ", input.size(0),
+          " doesn't match hidden", label, " batch size ", state->size(0));
+    check(state->size(1) == w_hh.size(1), "hidden", label, " has inconsistent hidden_size: got ",
+          state->size(1), ", expected ", w_hh.size(1));
+    ++label;
+  }
+}
+
 #define RL_RECURRENT(NAME, TEXT, KIND)                                                           \
   const auto NAME = define<Two(Tensor, Tensor, TensorList, bool, int64_t, double, bool, bool,    \
                                bool)>(                                                           \
@@ -423,6 +438,7 @@ RL_RECURRENT(rnn_relu, "rnn_relu", Cell::Relu);
     .doc("One step of a recurrent network.")                                                     \
     .composite([](const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, \
                   const Tensor& b_ih, const Tensor& b_hh) {                                      \
+      check_cell(input, {&hx}, w_ih, w_hh);                                                      \
       return step(KIND, linear(input, w_ih, b_ih), {hx, Tensor()},                               \
                   {w_ih, w_hh, b_ih, b_hh, Tensor()}).hidden;                                    \
     })
@@ -440,6 +456,7 @@ const auto lstm_cell = define<Two(Tensor, TensorList, Tensor, Tensor, Tensor, Te
   .composite([](const Tensor& input, TensorList hx, const Tensor& w_ih, const Tensor& w_hh,
                 const Tensor& b_ih, const Tensor& b_hh) {
     check(hx.size() == 2, "lstm_cell expects two hidden states");
+    check_cell(input, {&hx[0], &hx[1]}, w_ih, w_hh);
     const State s = step(Cell::Lstm, linear(input, w_ih, b_ih), {hx[0], hx[1]},
                          {w_ih, w_hh, b_ih, b_hh, Tensor()});
     return Two(s.hidden, s.cell);

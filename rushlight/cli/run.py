@@ -29,8 +29,13 @@ def add(subparsers) -> None:
 def add_target(parser) -> None:
     """Declares the program that a command runs."""
     parser.add_argument("-m", dest="module", action="store_true", help="the target is a module")
-    parser.add_argument("target", help="a script, a folder or zip with __main__.py, or a module")
-    parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments for the program")
+    parser.add_argument(
+        "target",
+        metavar="script",
+        help="a script, a folder or zip with __main__.py, or a module",
+    )
+    rest = parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments for the program")
+    rest.required = False  # "the following arguments are required: script" is all to be said
     parser.set_defaults(own_options=lambda: set(re.findall(r"--[\w-]+", parser.format_help())))
 
 

@@ -28,10 +28,25 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",
 ]
+
+
+def replace_all_batch_norm_modules_(root):
+    """Make each batch norm in ``root`` forget its running statistics, which vmap cannot write.
+
+    Returns ``root``; the batch's own statistics serve from then on, in evaluation, too.
+    """
+    from rushlight.nn.modules.batchnorm import _BatchNorm
+
+    for module in root.modules():
+        if isinstance(module, _BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
 
 
 def functionalize(func, *, remove="mutations"):

@@ -47,7 +47,8 @@ class SGD(SteppingOptimizer):
         differentiable=False,
         fused=None,
     ):
-        check_lr(lr)
+        if not isinstance(lr, float) or lr == lr:  # NaN passes, here and nowhere else
+            check_lr(lr)
         if momentum < 0.0:
             raise ValueError(f"Invalid momentum value: {momentum}")
         check_options(weight_decay=weight_decay)

@@ -176,8 +176,6 @@ class BackwardHook:
                 out = user_hook(self.module, grads, self.grad_outputs)
                 if out is None:
                     continue
-                if not isinstance(out, tuple):
-                    out = (out,)
                 if len(out) != len(grads):
                     raise RuntimeError(
                         "Backward hook returned an invalid number of grad_input, "
@@ -196,8 +194,6 @@ class BackwardHook:
                 out = user_hook(self.module, grads)
                 if out is None:
                     continue
-                if not isinstance(out, tuple):
-                    out = (out,)
                 if len(out) != len(grads):
                     raise RuntimeError(
                         "Backward pre hook returned an invalid number of grad_output, "

@@ -1,6 +1,17 @@
 """Errors whose cause stands before the line that raises; like ``programs``."""
 
 MISTAKES = {
+    "bag_index": (
+        "embedding-index",
+        """
+import torch
+from torch import nn
+
+table = nn.EmbeddingBag(4, 3) # <-
+table(torch.tensor([1, 9]), torch.tensor([0]))
+print("ok")
+""",
+    ),
     "cnn_view_batch_wrong": (
         "view-takes-from-batch",
         """

@@ -19,10 +19,11 @@ def test_a_mask_and_causal_attention_together():
         (floats, floats.masked_fill(ahead, float("-inf"))),
         (bools, bools & ~ahead),
     ):
-        for dims in (slice(None), 0):  # the blocked form, and that of plain ops
-            given = [t[dims] for t in (q, k, v)]
-            both = F.scaled_dot_product_attention(*given, attn_mask=mask, is_causal=True)
-            plain = F.scaled_dot_product_attention(*given, attn_mask=whole)
+        for dtype in (torch.float64, torch.bfloat16):  # the blocked form, and that of plain ops
+            given = [t.to(dtype) for t in (q, k, v)]
+            at = mask if mask.dtype is torch.bool else mask.to(dtype)
+            both = F.scaled_dot_product_attention(*given, attn_mask=at, is_causal=True)
+            plain = F.scaled_dot_product_attention(*given, attn_mask=whole.to(at.dtype))
             torch.testing.assert_close(both, plain)
             for a, b in zip(
                 torch.autograd.grad(both.square().sum(), (q, k, v)),
@@ -30,6 +31,8 @@ def test_a_mask_and_causal_attention_together():
                 strict=True,
             ):
                 torch.testing.assert_close(a, b)
+        with pytest.raises(RuntimeError, match="attn_mask should not be set when is_causal=True"):
+            F.scaled_dot_product_attention(q[0], k[0], v[0], attn_mask=mask, is_causal=True)
 
 
 def test_cosine_of_short_vectors():

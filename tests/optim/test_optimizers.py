@@ -3,6 +3,7 @@
 import copy
 import json
 import lzma
+import math
 import pickle
 from pathlib import Path
 
@@ -196,6 +197,15 @@ def test_hooks_run_for_a_subclass_with_its_own_step():
     optimizer.step()
     assert calls == [(optimizer, (optimizer,), {})]
     assert params[0].tolist() == [pytest.approx(v - 0.5) for v in before]
+
+
+def test_sgd_lets_a_rate_of_nan_pass():
+    p = [torch.nn.Parameter(torch.ones(2))]
+    assert math.isnan(torch.optim.SGD(p, lr=math.nan).param_groups[0]["lr"])
+    with pytest.raises(ValueError, match="Invalid learning rate: nan"):
+        torch.optim.Adam(p, lr=math.nan)
+    with pytest.raises(ValueError, match="Tensor lr must be 1-element"):
+        torch.optim.SGD(p, lr=torch.ones(2))
 
 
 def test_zero_grad():

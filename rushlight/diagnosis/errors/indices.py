@@ -41,12 +41,18 @@ x[1, 7] uses 7 on the second one. gather, scatter and index_select take no negat
 )
 
 
-@explains(IndexError, r"index out of range in self")
+TABLES = (nn.Embedding, nn.EmbeddingBag)
+
+
+@explains(
+    (IndexError, RuntimeError),
+    r"index out of range in self|of input takes value -?\d+ which|found idx to be -?\d+",
+)
 def embedding(raised: Raised):
     """Which values lie outside, and what put them there."""
     at = raised.innermost
     given, weight = upstream.inner(raised.error, "input"), upstream.inner(raised.error, "weight")
-    layer = next((m for m in reversed(raised.modules()) if isinstance(m, nn.Embedding)), None)
+    layer = next((m for m in reversed(raised.modules()) if isinstance(m, TABLES)), None)
     if weight is None and layer is not None:
         weight = layer.weight
     if not values.is_tensor(given):

@@ -237,7 +237,8 @@ def multi_head_attention_forward(
     output, weights = attend(
         q, k, v, mask, dropout_p if training else 0.0, is_causal, bsz, num_heads
     )
-    output = _nn.linear(output, out_proj_weight, out_proj_bias).view(tgt_len, bsz, -1)
+    output = _nn.linear(output, out_proj_weight, out_proj_bias)
+    output = output.view(tgt_len, bsz, output.size(1))
     if need_weights and average_attn_weights:
         weights = weights.mean(dim=1)
     if batched:
