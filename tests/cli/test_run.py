@@ -207,3 +207,10 @@ def test_version_and_help():
     assert "run a program with torch meaning Rushlight" in done.stderr
     assert python("-P", "-m", "rushlight", "fly").returncode == 2
     assert "a script, a folder or zip" in python("-P", "-m", "rushlight", "run", "--help").stdout
+
+
+def test_a_command_without_a_script_says_so():
+    for command in "run", "doctor", "xray", "profile":
+        ended = python("-P", "-m", "rushlight", command)
+        assert ended.returncode == 2
+        assert ended.stderr.endswith("error: the following arguments are required: script\n")
