@@ -21,10 +21,8 @@ APART = {
     **dict.fromkeys(
         "ComplexBackward0 ConvTbcBackward0 CummaxBackward0 CumminBackward0 EmbeddingBagBackward0 "
         "FftR2CBackward0 GatherBackward0 IndexAddBackward0 IndexCopyBackward0 LogSigmoidBackward0 "
-        "MaskedSelectBackward0 PutBackward0 ReflectionPad1DBackward0 ReflectionPad2DBackward0 "
-        "ReflectionPad3DBackward0 ReplicationPad1DBackward0 ReplicationPad2DBackward0 "
-        "ReplicationPad3DBackward0 SpecialLogNdtrBackward0 SpecialXlog1PyBackward2 TakeBackward0 "
-        "XlogyBackward2".split(),
+        "MaskedSelectBackward0 PutBackward0 SpecialLogNdtrBackward0 SpecialXlog1PyBackward2 "
+        "TakeBackward0 XlogyBackward2".split(),
         LESS,
     ),
 }
