@@ -18,10 +18,11 @@ import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-_QUANTISED = (
+NO_QUANTISED = (
     "rushlight has no quantised tensors. On the CPU, torch.autocast with bfloat16 halves the "
     "memory of activations."
 )
+NO_SCRIPT = "it belongs to TorchScript, which rushlight does not have."
 _COMPILED = (
     "rushlight runs programs as they are and keeps no graph of them. torch.compile gives the "
     "module or function itself."
@@ -37,7 +38,7 @@ _REASONS = {
     ),
     **dict.fromkeys(
         ("ao", "quantization", "nn.intrinsic", "nn.qat", "nn.quantizable", "nn.quantized"),
-        _QUANTISED,
+        NO_QUANTISED,
     ),
     **dict.fromkeys(("contrib", "nativert", "nn.cpp"), "rushlight is used from Python."),
     **dict.fromkeys(("accelerator", "backends", "cuda", "mps", "mtia", "xpu"), _NO_GPU),

@@ -109,7 +109,7 @@ _has_cuda = has_cuda = has_mps = has_openmp = has_mkl = False
 has_lapack = has_spectral = True
 _GLIBCXX_USE_CXX11_ABI = True
 _refused = _absent.names(
-    "_C", "it belongs to TorchScript, which rushlight does not have.",
+    "_C", _absent.NO_SCRIPT,
     "Argument Block Graph GraphExecutorState Node ScriptDict ScriptList "
     "ScriptMethod ScriptObject Type TensorType Value FunctionSchema "
     "PyTorchFileWriter parse_schema parse_ir",

@@ -50,11 +50,10 @@ _VENDORS = frozenset(
     "native_norm".split()
 )
 _REASONS = {
-    _QUANTISED: "rushlight has no quantised tensors. On the CPU, torch.autocast with bfloat16 "
-    "halves the memory of activations.",
+    _QUANTISED: _absent.NO_QUANTISED,
     _SPARSE: "rushlight has strided tensors only. Use a dense tensor, or gather, scatter_add and "
     "index_add over index lists.",
-    _SCRIPT: "it belongs to TorchScript, which rushlight does not have.",
+    _SCRIPT: _absent.NO_SCRIPT,
     _VENDORS: "it calls a library that rushlight does not use. The functions of "
     "torch.nn.functional do the same.",
 }

@@ -3,7 +3,7 @@
 The sequence is that of Sobol (1967) in the order of Antonov and Saleev (1979), with the direction
 numbers of S. Joe and F. Y. Kuo, "Constructing Sobol sequences with better two-dimensional
 projections", SIAM J. Sci. Comput. 30 (2008); their file and its licence are described in
-`_sobol_directions.txt`. Scrambled points use a random lower triangular matrix of bits per
+`_sobol_directions.license.txt`. Scrambled points use a random lower triangular matrix of bits per
 dimension and a shift (Matousek 1998).
 """
 

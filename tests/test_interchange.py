@@ -1,4 +1,5 @@
-# Memory shared with numpy, buffers and DLPack: values, lifetimes, PyTorch's errors.
+"""Memory shared with numpy, buffers and DLPack: values, lifetimes, PyTorch's errors."""
+
 import array
 import gc
 import warnings

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 COLUMNS = 100
-# Files with lines that are longer: the list may only shrink.
+# Files with lines that are longer: the list may only shrink, and each of them must need it.
 LATER = frozenset(
     """
     bind/construct.cpp
@@ -30,37 +30,20 @@ LATER = frozenset(
     core/kernels/embedding.h
     core/kernels/random.h
     core/kernels/rrelu.h
-    core/ops/activation.cpp
-    core/ops/batch_norm.cpp
-    core/ops/bilinear.cpp
-    core/ops/bounds.cpp
-    core/ops/comparison.cpp
-    core/ops/complex.cpp
     core/ops/copying.cpp
     core/ops/counting.cpp
-    core/ops/creation.cpp
-    core/ops/ctc_loss.cpp
     core/ops/indexing.cpp
     core/ops/joining.cpp
     core/ops/layer_norm.cpp
     core/ops/linear.cpp
-    core/ops/margin_loss.cpp
-    core/ops/masking.cpp
     core/ops/matmul.cpp
     core/ops/moves.cpp
     core/ops/norms.cpp
-    core/ops/op_node.cpp
     core/ops/part_scatter.cpp
-    core/ops/pooling.cpp
     core/ops/random.cpp
     core/ops/ranges.cpp
-    core/ops/record.cpp
-    core/ops/reduction.cpp
-    core/ops/rrelu.cpp
     core/ops/sampling.cpp
     core/ops/scatter.cpp
-    core/ops/special.cpp
-    core/ops/statistics.cpp
     core/ops/view_copies.cpp
     core/ops/views.cpp
     core/tensor/tensor.cpp
@@ -75,8 +58,11 @@ def faults(path: Path):
         yield 1, "the first line does not say what lives here"
     if not text.endswith("\n") or text.endswith("\n\n"):
         yield text.count("\n"), "one newline ends a file"
+    later = str(path.relative_to(ROOT)) in LATER
+    if later and all(len(line) <= COLUMNS for line in text.split("\n")):
+        yield 1, "no line is too long: take the file off the list in tools/style.py"
     for number, line in enumerate(text.split("\n"), 1):
-        if len(line) > COLUMNS and str(path.relative_to(ROOT)) not in LATER:
+        if len(line) > COLUMNS and not later:
             yield number, f"{len(line)} columns"
         if "\t" in line:
             yield number, "a tab"

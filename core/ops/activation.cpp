@@ -301,7 +301,8 @@ const auto log_sigmoid = define<Tensor(Tensor)>("log_sigmoid(Tensor self) -> Ten
   .out({.dtype = OutDType::Exact, .quiet = true, .text = "expected scalar type %W but found %G"})
   .forms(NN | Out)
   .infer([](Infer& r, const Tensor& self) {
-    check(self.is_floating() || self.is_meta(), ErrorKind::NotImplemented, "\"log_sigmoid_cpu\" not "
+    check(self.is_floating() || self.is_meta(), ErrorKind::NotImplemented,
+          "\"log_sigmoid_cpu\" not "
           "implemented for '", type_name_of(self.dtype()), "'");
     r.result(self.sizes(), self.dtype(), self.device());
   })

@@ -576,7 +576,8 @@ const auto group_norm = define<Tensor(Tensor, int64_t, Tensor, Tensor, double, b
             " of shape ", p ? p.sizes() : Ints(), " and input of shape ", input.sizes());
     }
     const Tensor x = contiguous(input, suggested_format(input));
-    return std::get<0>(native_group_norm(x, weight, bias, s.batch, s.channels, s.area, groups, eps));
+    return std::get<0>(native_group_norm(x, weight, bias, s.batch, s.channels, s.area, groups,
+                                         eps));
   });
 
 }  // namespace rl::ops

@@ -13,8 +13,6 @@ void add_batching_rule(const char* record, BatchingRule rule, const char* kind =
 
 namespace batching {
 
-constexpr int64_t kAtFront = 0;
-
 // The tensor below with the mapped dimension in front and ones after it up to `rank` dimensions.
 Tensor aligned(const LevelCall& c, const Tensor& t, int64_t rank);
 // The highest number of dimensions of the tensors among the arguments, as the function sees them.

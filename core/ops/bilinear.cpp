@@ -31,7 +31,8 @@ void check_features(const Tensor& input1, const Tensor& input2, const Tensor& we
   if (!bias) return;
   check(bias.dim() > 0, ErrorKind::Index, "Dimension specified as 0 but tensor has no dimensions");
   check(bias->sizes[0] == weight->sizes[0],
-        "bilinear(): bias size does not match weight size: got ", bias->sizes[0], " but expected ", weight->sizes[0]);
+        "bilinear(): bias size does not match weight size: got ", bias->sizes[0],
+        " but expected ", weight->sizes[0]);
 }
 
 }  // namespace

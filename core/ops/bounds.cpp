@@ -111,7 +111,8 @@ Choice bounds(const Tensor& self, const Bound& min, const Bound& max) {
   check(min || max, "torch.clamp: At least one of 'min' or 'max' must not be None");
   refuse_complex_bounds(self, (min && min->is_complex()) || (max && max->is_complex()));
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  if ((min && min->to_double() != min->to_double()) || (max && max->to_double() != max->to_double()))
+  if ((min && min->to_double() != min->to_double()) ||
+      (max && max->to_double() != max->to_double()))
     return {&kernels::clamp, Promote::Default, 2, {nan, nan}};  // a NaN bound makes all NaN
   if (!max) return {&kernels::clamp_min, Promote::Default, 1, {*min}};
   if (!min) return {&kernels::clamp_max, Promote::Default, 1, {*max}};

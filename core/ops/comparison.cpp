@@ -170,10 +170,10 @@ const auto isreal = define<Tensor(Tensor)>("isreal(Tensor self) -> Tensor")
     return Tensor(eq(zeros_like(without_zero ? to_dtype(self, DType::Float) : self), Scalar(0)));
   });
 
-const Op<Tensor(Tensor, std::optional<double>, std::optional<double>, std::optional<double>)>
-    nan_to_num = define<Tensor(Tensor, std::optional<double>, std::optional<double>, std::optional<double>)>(
-        "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> "
-        "Tensor")
+using MaybeDouble = std::optional<double>;
+const Op<Tensor(Tensor, MaybeDouble, MaybeDouble, MaybeDouble)> nan_to_num =
+    define<Tensor(Tensor, MaybeDouble, MaybeDouble, MaybeDouble)>(
+    "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor")
   .doc(R"(
     Replaces NaN by `nan` (0), and infinities by `posinf` and `neginf` (the dtype's extremes).
 
@@ -207,7 +207,8 @@ void check_condition(const Tensor& condition) {
          "in a future version of PyTorch. Use a boolean condition instead.");
     return;
   }
-  check(condition.dtype() == DType::Bool, "where expected condition to be a boolean tensor, but got "
+  check(condition.dtype() == DType::Bool,
+        "where expected condition to be a boolean tensor, but got "
         "a tensor with dtype ", type_name_of(condition.dtype()));
 }
 

@@ -94,7 +94,9 @@ const Op<Tensor(Tensor)> resolve_conj = define<Tensor(Tensor)>(
     False
   )")
   .forms(Function | Method)
-  .composite([](const Tensor& self) { return self.is_conj() ? Tensor(resolve_physical(self)) : self; });
+  .composite([](const Tensor& self) {
+    return self.is_conj() ? Tensor(resolve_physical(self)) : self;
+  });
 
 const auto conj_values = define<Tensor(Tensor)>("_conj_physical(Tensor self) -> Tensor")
   .doc("The conjugate with its values carried out.")
@@ -143,7 +145,8 @@ const Op<Tensor(Tensor)> view_as_real = define<Tensor(Tensor)>(
   .accepts_conj()
   .view([](const Tensor& self) {
     check(self.is_complex(), "view_as_real is only supported for complex tensors");
-    check(!self.is_conj(), "view_as_real doesn't work on unresolved conjugated tensors.  To resolve "
+    check(!self.is_conj(),
+          "view_as_real doesn't work on unresolved conjugated tensors.  To resolve "
           "the conjugate tensor so you can view it as real, use self.resolve_conj(); however, be "
           "warned that the resulting tensor will NOT alias the original.");
     Dims sizes(self.sizes()), strides;
@@ -171,15 +174,16 @@ const Op<Tensor(Tensor)> view_as_complex = define<Tensor(Tensor)>(
   .view([](const Tensor& self) {
     check(self.dtype() == DType::Float || self.dtype() == DType::Double ||
               self.dtype() == DType::Half,
-          "view_as_complex is only supported for half, float and double tensors, but got a tensor of "
-          "scalar type: ", type_name_of(self.dtype()));
+          "view_as_complex is only supported for half, float and double tensors, but got a "
+          "tensor of scalar type: ", type_name_of(self.dtype()));
     check(self.dim() != 0, "Input tensor must have one or more dimensions");
     check(self.sizes().back() == 2, "Tensor must have a last dimension of size 2");
     check(self.strides().back() == 1, "Tensor must have a last dimension with stride 1");
     check(self.offset() % 2 == 0, "Tensor must have a storage_offset divisible by 2");
     Dims sizes, strides;
     for (int64_t i = 0; i + 1 < self.dim(); ++i) {
-      check(self.strides()[i] % 2 == 0, "Tensor must have a stride divisible by 2 for all but last dimension");
+      check(self.strides()[i] % 2 == 0,
+            "Tensor must have a stride divisible by 2 for all but last dimension");
       sizes.push_back(self.sizes()[i]);
       strides.push_back(self.strides()[i] / 2);
     }

@@ -31,7 +31,9 @@ void infer_like(Infer& r, const Tensor& self, MaybeDType dtype, MaybeDevice devi
 }  // namespace
 
 Device device_or_cpu(std::optional<Device> d) {
-  if (d && d->type == DeviceType::CUDA) fail(ErrorKind::Assertion, "Torch not compiled with CUDA enabled");
+  if (d && d->type == DeviceType::CUDA) {
+    fail(ErrorKind::Assertion, "Torch not compiled with CUDA enabled");
+  }
   check(!d || d->is_cpu() || d->is_meta(), "PyTorch is not linked with support for this device");
   return d && d->is_meta() ? *d : Device{};
 }
@@ -135,7 +137,9 @@ const auto zeros_like_op = define<Tensor(Tensor, MaybeDType, MaybeDevice, Format
   .infer([](Infer& r, const Tensor& self, MaybeDType dtype, MaybeDevice device, Format format) {
     infer_like(r, self, dtype, device, format);
   })
-  .factory([](Tensor& result, const Tensor&, MaybeDType, MaybeDevice, Format) { set_value(result, 0); });
+  .factory([](Tensor& result, const Tensor&, MaybeDType, MaybeDevice, Format) {
+    set_value(result, 0);
+  });
 
 const auto ones_like_op = define<Tensor(Tensor, MaybeDType, MaybeDevice, Format)>(
     "ones_like(Tensor self, *, " RL_OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
@@ -149,7 +153,9 @@ const auto ones_like_op = define<Tensor(Tensor, MaybeDType, MaybeDevice, Format)
   .infer([](Infer& r, const Tensor& self, MaybeDType dtype, MaybeDevice device, Format format) {
     infer_like(r, self, dtype, device, format);
   })
-  .factory([](Tensor& result, const Tensor&, MaybeDType, MaybeDevice, Format) { set_value(result, 1); });
+  .factory([](Tensor& result, const Tensor&, MaybeDType, MaybeDevice, Format) {
+    set_value(result, 1);
+  });
 
 namespace {
 
@@ -216,7 +222,8 @@ const auto arange_end = define<Tensor(Scalar, MaybeDType, MaybeDevice)>(
   });
 
 const auto full_like = define<Tensor(Tensor, Scalar, MaybeDType, MaybeDevice, Format)>(
-    "full_like(Tensor self, Scalar fill_value, *, " RL_OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
+    "full_like(Tensor self, Scalar fill_value, *, " RL_OPTIONS
+    ", MemoryFormat? memory_format=None) -> Tensor")
   .doc(R"(
     One value, with the sizes, dtype and order of dimensions of another tensor.
 
@@ -224,7 +231,8 @@ const auto full_like = define<Tensor(Tensor, Scalar, MaybeDType, MaybeDevice, Fo
     tensor([7., 7.])
   )")
   .forms(Function)
-  .infer([](Infer& r, const Tensor& self, const Scalar& value, MaybeDType dtype, MaybeDevice device, Format format) {
+  .infer([](Infer& r, const Tensor& self, const Scalar& value, MaybeDType dtype, MaybeDevice device,
+            Format format) {
     check_fits(value, dtype.value_or(self.dtype()));
     infer_like(r, self, dtype, device, format);
   })
@@ -244,9 +252,13 @@ const auto empty_strided_op = define<Tensor(Ints, Ints, MaybeDType, MaybeDevice)
   .infer([](Infer& r, Ints size, Ints stride, MaybeDType dtype, MaybeDevice device) {
     check(size.size() == stride.size(), "dimensionality of sizes (", int64_t(size.size()),
           ") must match dimensionality of strides (", int64_t(stride.size()), ")");
-    for (int64_t s : size) check(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", size);
-    for (int64_t s : stride) check(s >= 0, "Storage size calculation overflowed with sizes=", size,
-                                   " and strides=", stride);
+    for (int64_t s : size) {
+      check(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", size);
+    }
+    for (int64_t s : stride) {
+      check(s >= 0, "Storage size calculation overflowed with sizes=", size, " and strides=",
+            stride);
+    }
     r.result(size, stride, dtype.value_or(default_dtype()), device_or_cpu(device));
   })
   .factory([](Tensor&, Ints, Ints, MaybeDType, MaybeDevice) {});
@@ -261,16 +273,18 @@ const auto empty_permuted = define<Tensor(Ints, Ints, MaybeDType, MaybeDevice)>(
   )")
   .forms(Function)
   .infer([](Infer& r, Ints size, Ints order, MaybeDType dtype, MaybeDevice device) {
-    check(size.size() == order.size(), "Number of dimensions in size does not match the length of the "
-          "physical_layout; i.e. len(size) = ", int64_t(size.size()), " is not equal to "
-          "len(physical_layout) = ", int64_t(order.size()));
+    check(size.size() == order.size(),
+          "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+          "len(size) = ", int64_t(size.size()), " is not equal to len(physical_layout) = ",
+          int64_t(order.size()));
     Dims strides, seen;
     strides.resize(size.size(), 0);
     seen.resize(size.size(), 0);
     int64_t step = 1;
     for (size_t i = order.size(); i-- > 0;) {
-      check(order[i] >= 0 && order[i] < int64_t(size.size()), "Dimension out of range (expected to be "
-            "between 0 and ", int64_t(size.size()) - 1, ", but got ", order[i], " at index ", int64_t(i),
+      check(order[i] >= 0 && order[i] < int64_t(size.size()),
+            "Dimension out of range (expected to be between 0 and ", int64_t(size.size()) - 1,
+            ", but got ", order[i], " at index ", int64_t(i),
             ").  NB: negative dims not currently supported; file an issue if you want it.");
       check(!seen[size_t(order[i])], "Duplicate dim not allowed");
       seen[size_t(order[i])] = 1;
@@ -311,10 +325,12 @@ const Op<Tensor(Tensor, Ints, Ints, MaybeDType, MaybeDevice)> new_empty_strided 
     "new_empty_strided(Tensor self, int[] size, int[] stride, *, " RL_OPTIONS ") -> Tensor")
   .doc("An uninitialised tensor with the given strides, of this one's dtype and device.")
   .forms(Method)
-  .infer([](Infer& r, const Tensor& self, Ints size, Ints stride, MaybeDType dtype, MaybeDevice device) {
+  .infer([](Infer& r, const Tensor& self, Ints size, Ints stride, MaybeDType dtype,
+            MaybeDevice device) {
     check(size.size() == stride.size(), "dimensionality of sizes (", int64_t(size.size()),
           ") must match dimensionality of strides (", int64_t(stride.size()), ")");
-    r.result(size, stride, dtype.value_or(self.dtype()), device ? device_or_cpu(device) : self.device());
+    r.result(size, stride, dtype.value_or(self.dtype()),
+             device ? device_or_cpu(device) : self.device());
   })
   .factory([](Tensor&, const Tensor&, Ints, Ints, MaybeDType, MaybeDevice) {});
 
@@ -330,7 +346,9 @@ const auto new_zeros = define<Tensor(Tensor, Ints, MaybeDType, MaybeDevice)>(
   .infer([](Infer& r, const Tensor& self, Ints size, MaybeDType dtype, MaybeDevice device) {
     infer_sizes(r, size, dtype.value_or(self.dtype()), device ? device : self.device());
   })
-  .factory([](Tensor& result, const Tensor&, Ints, MaybeDType, MaybeDevice) { set_value(result, 0); });
+  .factory([](Tensor& result, const Tensor&, Ints, MaybeDType, MaybeDevice) {
+    set_value(result, 0);
+  });
 
 const auto new_ones = define<Tensor(Tensor, Ints, MaybeDType, MaybeDevice)>(
     "new_ones(Tensor self, int[] size, *, " RL_OPTIONS ") -> Tensor")
@@ -344,7 +362,9 @@ const auto new_ones = define<Tensor(Tensor, Ints, MaybeDType, MaybeDevice)>(
   .infer([](Infer& r, const Tensor& self, Ints size, MaybeDType dtype, MaybeDevice device) {
     infer_sizes(r, size, dtype.value_or(self.dtype()), device ? device : self.device());
   })
-  .factory([](Tensor& result, const Tensor&, Ints, MaybeDType, MaybeDevice) { set_value(result, 1); });
+  .factory([](Tensor& result, const Tensor&, Ints, MaybeDType, MaybeDevice) {
+    set_value(result, 1);
+  });
 
 const auto new_full = define<Tensor(Tensor, Ints, Scalar, MaybeDType, MaybeDevice)>(
     "new_full(Tensor self, int[] size, Scalar fill_value, *, " RL_OPTIONS ") -> Tensor")
@@ -355,7 +375,8 @@ const auto new_full = define<Tensor(Tensor, Ints, Scalar, MaybeDType, MaybeDevic
     tensor([7, 7])
   )")
   .forms(Method)
-  .infer([](Infer& r, const Tensor& self, Ints size, const Scalar& value, MaybeDType dtype, MaybeDevice device) {
+  .infer([](Infer& r, const Tensor& self, Ints size, const Scalar& value, MaybeDType dtype,
+            MaybeDevice device) {
     check_fits(value, dtype.value_or(self.dtype()));
     infer_sizes(r, size, dtype.value_or(self.dtype()), device ? device : self.device());
   })

@@ -38,7 +38,8 @@ void check_targets(const Tensor& targets, Ints lengths) {
         first, " for argument #2 'targets'", kCaller);
   check(targets.dim() == 1 || targets->sizes[1] >= longest(lengths),
         "Expected tensor to have size at least ", longest(lengths),
-        " at dimension 1, but got size ", targets->sizes[targets.dim() - 1], " for argument #2 'targets'", kCaller);
+        " at dimension 1, but got size ", targets->sizes[targets.dim() - 1],
+        " for argument #2 'targets'", kCaller);
 }
 
 void check_ctc(const Tensor& log_probs, const Tensor& targets, Ints input_lengths,

@@ -167,6 +167,16 @@ void values_into(const Tensor& out, const char* kernel, const Tensor& self, Ints
   fold_into(out, self, reduced_mask(dim, self.dim()), fold);
 }
 
+constexpr OutRule kOfAllOut{
+    .text = "Expected canCast( typeMetaToScalarType(self.dtype()), "
+            "typeMetaToScalarType(out.dtype())) to be true, but got false.  "
+            "(Could this error message be improved?  If so, please report an "
+            "enhancement request to PyTorch.)"};
+constexpr OutRule kValuesOut{
+    .dtype = OutDType::Exact, .internal = true,
+    .text = "Expected the dtype for input and out to match, but got %W for "
+            "input's dtype and %G for out's dtype."};
+
 }  // namespace
 
 const auto max = define<Tensor(Tensor)>("max(Tensor self) -> Tensor")
@@ -178,10 +188,7 @@ const auto max = define<Tensor(Tensor)>("max(Tensor self) -> Tensor")
     tensor(3.)
   )")
   .node("MaxBackward1")
-  .out({.text = "Expected canCast( typeMetaToScalarType(self.dtype()), "
-                "typeMetaToScalarType(out.dtype())) to be true, but got false.  "
-                "(Could this error message be improved?  If so, please report an "
-                "enhancement request to PyTorch.)"})
+  .out(kOfAllOut)
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self) { infer_all(r, "max", self); })
   .kernel([](Tensor& result, const Tensor& self) {
@@ -224,10 +231,7 @@ const auto min = define<Tensor(Tensor)>("min(Tensor self) -> Tensor")
     tensor(1.)
   )")
   .node("MinBackward1")
-  .out({.text = "Expected canCast( typeMetaToScalarType(self.dtype()), "
-                "typeMetaToScalarType(out.dtype())) to be true, but got false.  "
-                "(Could this error message be improved?  If so, please report an "
-                "enhancement request to PyTorch.)"})
+  .out(kOfAllOut)
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self) { infer_all(r, "min", self); })
   .kernel([](Tensor& result, const Tensor& self) {
@@ -269,9 +273,7 @@ const Op<Tensor(Tensor, Ints, bool)> amax = define<Tensor(Tensor, Ints, bool)>(
     >>> torch.amax(torch.tensor([[1., 3.], [2., 0.]]), 1)
     tensor([3., 2.])
   )")
-  .out({.dtype = OutDType::Exact, .internal = true,
-        .text = "Expected the dtype for input and out to match, but got %W for "
-                "input's dtype and %G for out's dtype."})
+  .out(kValuesOut)
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, Ints dim, bool keepdim) {
     infer_values(r, "amax", self, dim, keepdim);
@@ -292,9 +294,7 @@ const Op<Tensor(Tensor, Ints, bool)> amin = define<Tensor(Tensor, Ints, bool)>(
     >>> torch.amin(torch.tensor([[1., 3.], [2., 0.]]), 1)
     tensor([1., 0.])
   )")
-  .out({.dtype = OutDType::Exact, .internal = true,
-        .text = "Expected the dtype for input and out to match, but got %W for "
-                "input's dtype and %G for out's dtype."})
+  .out(kValuesOut)
   .forms(Function | Method | Out)
   .infer([](Infer& r, const Tensor& self, Ints dim, bool keepdim) {
     infer_values(r, "amin", self, dim, keepdim);

@@ -26,7 +26,8 @@ MarginLoss margin_loss(const Tensor& self, const Tensor& target, int64_t reducti
 
 void check_scores(const Tensor& self) {
   check(self.dim() == 0 || (self.dim() <= 2 && classes_of(self) > 0),
-        "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", self.sizes());
+        "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ",
+        self.sizes());
 }
 
 void check_dtypes(const char* kernel, const Tensor& self, const Tensor& target) {

@@ -85,7 +85,8 @@ const auto masked_fill_tensor = define<Tensor(Tensor, Tensor, Tensor)>(
   .forms(Function | Method | Inplace)
   .node("MaskedFillBackward1")
   .infer([](Infer& r, const Tensor& self, const Tensor& mask, const Tensor& value) {
-    check(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor "
+    check(value.dim() == 0,
+          "masked_fill_ only supports a 0-dimensional value tensor, but got tensor "
           "with ", value.dim(), " dimension(s).");
     check_mask(mask);
     infer_broadcast(r, self, mask);
@@ -162,13 +163,15 @@ const Op<Tensor(Tensor, Tensor, Tensor)> masked_scatter = define<Tensor(Tensor, 
     check(at.numel() <= source.numel(), "Number of elements of source < number of ones in mask");
     const Tensor dense = contiguous(result);
     const Tensor values = reshape(source, Ints{-1});
-    write_places(in_row_order(dense, at), alias(values, at.sizes(), values.strides(), values.offset()));
+    write_places(in_row_order(dense, at),
+                 alias(values, at.sizes(), values.strides(), values.offset()));
     if (!dense.same(result)) copy_data(result, dense);
   })
   .grad("self", "grad, mask", [](const Tensor& grad, const Tensor& mask) {
     return masked_fill(grad, mask, 0);
   })
-  .grad("source", "grad, mask, source.sizes", [](const Tensor& grad, const Tensor& mask, Ints sizes) {
+  .grad("source", "grad, mask, source.sizes",
+        [](const Tensor& grad, const Tensor& mask, Ints sizes) {
     const Tensor chosen = masked_select(grad, mask);
     const int64_t n = numel_of(sizes), have = chosen.numel();
     if (have == n) return Tensor(reshape(chosen, sizes));

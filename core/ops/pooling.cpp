@@ -51,7 +51,9 @@ void lay_window(Pooling& p, const Window& w, size_t spatial) {
 
 void check_lengths(const Window& w, size_t n, const char* name) {
   const char* count = n == 2 ? "two" : "three";
-  const auto fits = [&](Ints v, bool none) { return v.size() == 1 || v.size() == n || (none && v.empty()); };
+  const auto fits = [&](Ints v, bool none) {
+    return v.size() == 1 || v.size() == n || (none && v.empty());
+  };
   check(fits(w.kernel, false), name, ": kernel_size must either be a single int, or a tuple of ",
         count, " ints");
   check(fits(w.stride, true), name, ": stride must either be omitted, a single int, or a tuple of ",
@@ -106,7 +108,8 @@ Dims sliding_sizes(const Tensor& input, const Window& w, size_t spatial, const c
 }
 
 void check_dtype(const Tensor& input, const char* name, bool halves = true) {
-  check((input.is_floating() && (halves || !is_half(input.dtype()))) || input.dtype() == DType::Int64 || input.is_meta(),
+  check((input.is_floating() && (halves || !is_half(input.dtype()))) ||
+        input.dtype() == DType::Int64 || input.is_meta(),
         ErrorKind::NotImplemented, "\"", name, "\" not implemented for '",
         type_name_of(input.dtype()), "'");
 }
@@ -347,7 +350,6 @@ namespace {
 
 using MaybeInt = std::optional<int64_t>;
 using AvgPool = Tensor(Tensor, Ints, Ints, Ints, bool, bool, MaybeInt);
-using AvgPoolBackward = Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t);
 
 Pooling averaging(Ints input, Ints output, Ints kernel, Ints stride, Ints padding, bool with_pad,
                   MaybeInt divisor, size_t spatial) {
@@ -431,8 +433,8 @@ RL_AVG_POOL(3, "AvgPool3DBackward0").autocast(Autocast::Float);
 
 }  // namespace
 
-const Op<Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t, bool, bool)> avg_pool_backward =
-    define<Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t, bool, bool)>(
+using AvgPoolBackward = Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t, bool, bool);
+const Op<AvgPoolBackward> avg_pool_backward = define<AvgPoolBackward>(
     "_avg_pool_backward(Tensor grad_output, int[] input_sizes, int[] kernel_size, int[] stride, "
     "int[] padding, bool count_include_pad, int? divisor_override, int spatial, bool ceil_mode, "
     "bool channels_last=False) -> Tensor")
@@ -509,8 +511,9 @@ Dims adaptive_sizes(const Tensor& self, Ints output, size_t n, const char* name,
   check(self.dim() == int64_t(n) + 1 || self.dim() == int64_t(n) + 2, name, "(): Expected ",
         int64_t(n) + 1, "D or ", int64_t(n) + 2, "D tensor, but got", colon ? ": " : " ",
         self.sizes());
-  check(output.size() == 1 || output.size() == n, name, colon ? "(): internal error: output_size.size"
-        "() must be " : ": output_size must be ", int64_t(n));
+  check(output.size() == 1 || output.size() == n, name,
+        colon ? "(): internal error: output_size.size() must be " : ": output_size must be ",
+        int64_t(n));
   Dims sizes(self.sizes());
   const size_t rank = sizes.size();
   for (size_t d = 1; d < rank; ++d)
@@ -588,7 +591,8 @@ Tensor adaptive_average(const Tensor& self, Ints output, int64_t n, const char* 
   check(output.size() == 1 || int64_t(output.size()) == n, name, ": output_size must be ", n);
   bool ones = true;
   for (int64_t s : output) {
-    check(s >= 0, name, ": elements of output_size must be greater than or equal to 0 but received ",
+    check(s >= 0, name,
+          ": elements of output_size must be greater than or equal to 0 but received ",
           braced(output));
     ones &= s == 1;
   }

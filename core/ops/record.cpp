@@ -210,8 +210,8 @@ Record& new_record(std::string_view signature) {
 
 void check_types(Record& r, const Type* types, size_t n, size_t results, bool list) {
   if (n != r.params.size()) {
-    faults().push_back(text(r.name, ": ", int64_t(r.params.size()), " parameters in the signature, ",
-                            int64_t(n), " in the C++ type"));
+    faults().push_back(text(r.name, ": ", int64_t(r.params.size()),
+                            " parameters in the signature, ", int64_t(n), " in the C++ type"));
     return;
   }
   for (size_t i = 0; i < n; ++i) {

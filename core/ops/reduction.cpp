@@ -17,7 +17,10 @@ DType sum_dtype(const Tensor& self, MaybeDType dtype) {
 // The input in a dtype whose accumulators become those of `to` by a plain cast.
 Tensor as_summed(const Tensor& self, DType to) {
   const DType from = self.dtype(), sums = kernels::accumulator_of(Fold::Sum, from);
-  if (is_bool(to) ? is_bool(from) : sums == compute_of(to) || (sums == DType::Int64 && is_integral(to))) {
+  const bool fits = is_bool(to) ? is_bool(from)
+                                : sums == compute_of(to) ||
+                                      (sums == DType::Int64 && is_integral(to));
+  if (fits) {
     return self;
   }
   const Tensor r = empty_strided(self.sizes(), dense_strides_like(self), to);
@@ -298,7 +301,8 @@ void finish_all(DType, char* data, int64_t n, double count) {
 }
 void any_into(const Tensor& out, const Tensor& self, uint64_t mask) {
   if (is_bool(self.dtype()) && out.numel() == 1 && self.is_contiguous()) {
-    const char* p = self.data();  // all bytes are 0 where the first is and each equals its neighbour
+    // All bytes are 0 where the first is and each equals its neighbour.
+    const char* p = self.data();
     const size_t n = size_t(self.numel());
     *out.ptr<bool>() = n > 0 && (*p != 0 || std::memcmp(p, p + 1, n - 1) != 0);
     return;

@@ -66,10 +66,11 @@ const Op<RreluBackward> rrelu_with_noise_backward = define<RreluBackward>(
     if (training && upper.to_double() - lower.to_double() > 1e-6)
       return Tensor(detached(grad) * detached(noise));
     const double slope = mean_slope(lower, upper);
-    check(!self_is_result || slope >= 0, "In-place leakyReLu backward calculation is triggered "
-          "with a negative slope which is not supported. This is caused by calling in-place forward "
-          "function with a negative slope, please call out-of-place version instead. File an issue "
-          "at https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu "
+    check(!self_is_result || slope >= 0,
+          "In-place leakyReLu backward calculation is triggered with a negative slope which is "
+          "not supported. This is caused by calling in-place forward function with a negative "
+          "slope, please call out-of-place version instead. File an issue at "
+          "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu "
           "backward calculation with negative slope");
     return Tensor(leaky_relu_backward(detached(grad), detached(self), Scalar(slope)));
   })

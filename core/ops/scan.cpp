@@ -251,6 +251,9 @@ Tensor running_extreme_backward(const Tensor& grad, int64_t dim, const Tensor& i
   return whole;
 }
 
+constexpr OutRule kRunningExtremeOut{.dtype = OutDType::Exact, .internal = true,
+                                     .text = "expected scalar_type %W but found %G"};
+
 }  // namespace
 
 const auto cummax = define<Pair(Tensor, int64_t)>(
@@ -261,8 +264,7 @@ const auto cummax = define<Pair(Tensor, int64_t)>(
     >>> torch.cummax(torch.tensor([1, 3, 2]), 0).values
     tensor([1, 3, 3])
   )")
-  .out({.dtype = OutDType::Exact, .internal = true,
-        .text = "expected scalar_type %W but found %G"})
+  .out(kRunningExtremeOut)
   .forms(Function | Method | Out)
   .nondiff("indices")
   .infer([](Infer& r, const Tensor& self, int64_t dim) { infer_extremes(r, self, dim); })
@@ -282,8 +284,7 @@ const auto cummin = define<Pair(Tensor, int64_t)>(
     >>> torch.cummin(torch.tensor([3, 1, 2]), 0).values
     tensor([3, 1, 1])
   )")
-  .out({.dtype = OutDType::Exact, .internal = true,
-        .text = "expected scalar_type %W but found %G"})
+  .out(kRunningExtremeOut)
   .forms(Function | Method | Out)
   .nondiff("indices")
   .infer([](Infer& r, const Tensor& self, int64_t dim) { infer_extremes(r, self, dim); })

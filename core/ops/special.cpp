@@ -208,7 +208,8 @@ const auto mvlgamma = define<Tensor(Tensor, int64_t)>("mvlgamma(Tensor self, int
     return grad * sum;
   });
 
-const Op<Tensor(Tensor, Tensor)> zeta = define<Tensor(Tensor, Tensor)>("zeta(Tensor self, Tensor other) -> Tensor")
+const Op<Tensor(Tensor, Tensor)> zeta = define<Tensor(Tensor, Tensor)>(
+    "zeta(Tensor self, Tensor other) -> Tensor")
   .doc(R"(
     The Hurwitz zeta function: the sum of (k + other)^-x over k = 0, 1, ...
 

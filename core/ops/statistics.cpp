@@ -117,7 +117,8 @@ const Op<Tensor(Tensor, MaybeDims, MaybeScalar, bool)> var =
   .infer([](Infer& r, const Tensor& self, MaybeDims dim, const MaybeScalar&, bool keepdim) {
     infer_spread(r, "std and var", self, dim, keepdim, false);
   })
-  .kernel([](Tensor& result, const Tensor& self, MaybeDims dim, const MaybeScalar& correction, bool) {
+  .kernel([](Tensor& result, const Tensor& self, MaybeDims dim, const MaybeScalar& correction,
+             bool) {
     spread_into(result, Tensor(), self, reduced_mask(dim, self.dim()), correction, false);
   })
   .grad("self", "grad, self, dim, correction, keepdim",
@@ -154,7 +155,8 @@ const Op<Tensor(Tensor, MaybeDims, MaybeScalar, bool)> std_ =
   .infer([](Infer& r, const Tensor& self, MaybeDims dim, const MaybeScalar&, bool keepdim) {
     infer_spread(r, "std and var", self, dim, keepdim, false);
   })
-  .kernel([](Tensor& result, const Tensor& self, MaybeDims dim, const MaybeScalar& correction, bool) {
+  .kernel([](Tensor& result, const Tensor& self, MaybeDims dim, const MaybeScalar& correction,
+             bool) {
     spread_into(result, Tensor(), self, reduced_mask(dim, self.dim()), correction, true);
   })
   .grad("self", "grad, self, result, dim, correction, keepdim",
@@ -257,7 +259,8 @@ Tensor weights_of(const Tensor& fweights, const Tensor& aweights, int64_t count)
   }
   if (aweights) {
     check_one("aweights", aweights);
-    check(is_floating(aweights.dtype()), "cov(): expected aweights to have floating point dtype but "
+    check(is_floating(aweights.dtype()),
+          "cov(): expected aweights to have floating point dtype but "
           "got aweights with ", type_name_of(aweights.dtype()), " dtype");
   }
   return fweights && aweights ? fweights * aweights : fweights ? fweights : aweights;
@@ -265,7 +268,8 @@ Tensor weights_of(const Tensor& fweights, const Tensor& aweights, int64_t count)
 
 Tensor covariance(const char* name, const Tensor& self, int64_t correction, const Tensor& fweights,
                   const Tensor& aweights) {
-  check(self.dim() <= 2, name, "(): expected input to have two or fewer dimensions but got an input "
+  check(self.dim() <= 2, name,
+        "(): expected input to have two or fewer dimensions but got an input "
         "with ", self.dim(), " dimensions");
   check(!is_bool(self.dtype()), "cov(): bool dtype is not supported for input");
   const Tensor in = self.dim() < 2 ? view_or_reshape(self, Ints{1, self.numel()}) : self;
@@ -349,11 +353,13 @@ Tensor rounded(const Tensor& ranks, Text how) {
 void check_quantile(const Tensor& self, const Tensor& q, Text how) {
   check(self.numel() > 0, "quantile() input tensor must be non-empty");
   check(q.dim() <= 1, "quantile() q must be a scalar or 1D tensor");
-  check(self.dtype() == DType::Float || self.dtype() == DType::Double, "quantile() input tensor must be either float or double dtype");
+  check(self.dtype() == DType::Float || self.dtype() == DType::Double,
+        "quantile() input tensor must be either float or double dtype");
   check(q.dtype() == self.dtype(), "quantile() q tensor must be same dtype as the input tensor");
   check(how == "linear" || how == "lower" || how == "higher" || how == "midpoint" ||
-        how == "nearest", "quantile() interpolation must be one of linear, lower, higher, midpoint or "
-        "nearest, but got ", std::string(how));
+            how == "nearest",
+        "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
+        "but got ", std::string(how));
 }
 
 Tensor quantile_of(const Tensor& self, const Tensor& q, MaybeInt dim, bool keepdim,
@@ -403,6 +409,9 @@ Tensor quantile_of(const Tensor& self, const Tensor& q, MaybeInt dim, bool keepd
   for (int64_t i = 0; i < self.dim(); ++i) full_sizes.push_back(1);
   return view_or_reshape(r, full_sizes);
 }
+constexpr OutRule kQuantileOut{
+    .dtype = OutDType::Exact,
+    .text = "quantile() out tensor must be same dtype as the input tensor"};
 void check_fractions(const Tensor& q) {
   if (q.is_meta()) return;
   const Tensor wide = empty(q.sizes(), DType::Double);
@@ -428,8 +437,7 @@ const auto quantile = define<Tensor(Tensor, Tensor, MaybeInt, bool, Text)>(
     >>> torch.quantile(torch.tensor([0., 1., 2., 3.]), 0.5)
     tensor(1.5000)
   )")
-  .out({.dtype = OutDType::Exact,
-        .text = "quantile() out tensor must be same dtype as the input tensor"})
+  .out(kQuantileOut)
   .forms(Function | Method | Out)
   .autocast(Autocast::Float)
   .composite([](const Tensor& self, const Tensor& q, MaybeInt dim, bool keepdim, Text how) {
@@ -441,8 +449,7 @@ const auto quantile = define<Tensor(Tensor, Tensor, MaybeInt, bool, Text)>(
 const auto quantile_number = define<Tensor(Tensor, double, MaybeInt, bool, Text)>(
     "quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *,"
     " str interpolation='linear') -> Tensor")
-  .out({.dtype = OutDType::Exact,
-        .text = "quantile() out tensor must be same dtype as the input tensor"})
+  .out(kQuantileOut)
   .forms(Function | Method | Out)
   .autocast(Autocast::Float)
   .composite([](const Tensor& self, double q, MaybeInt dim, bool keepdim, Text how) {
@@ -458,8 +465,7 @@ const auto nanquantile = define<Tensor(Tensor, Tensor, MaybeInt, bool, Text)>(
     >>> torch.nanquantile(torch.tensor([0., float('nan'), 2.]), 0.5)
     tensor(1.)
   )")
-  .out({.dtype = OutDType::Exact,
-        .text = "quantile() out tensor must be same dtype as the input tensor"})
+  .out(kQuantileOut)
   .forms(Function | Method | Out)
   .autocast(Autocast::Float)
   .composite([](const Tensor& self, const Tensor& q, MaybeInt dim, bool keepdim, Text how) {
@@ -471,8 +477,7 @@ const auto nanquantile = define<Tensor(Tensor, Tensor, MaybeInt, bool, Text)>(
 const auto nanquantile_number = define<Tensor(Tensor, double, MaybeInt, bool, Text)>(
     "nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *,"
     " str interpolation='linear') -> Tensor")
-  .out({.dtype = OutDType::Exact,
-        .text = "quantile() out tensor must be same dtype as the input tensor"})
+  .out(kQuantileOut)
   .forms(Function | Method | Out)
   .autocast(Autocast::Float)
   .composite([](const Tensor& self, double q, MaybeInt dim, bool keepdim, Text how) {

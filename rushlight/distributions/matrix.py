@@ -45,6 +45,16 @@ def _precision_to_scale_tril(precision):
     return torch.linalg.solve_triangular(upper, eye, upper=False)
 
 
+def _the_one_given(error, **matrices):
+    """Name and matrix of the argument that is not None; ``error`` unless it is the only one."""
+    given = [(name, matrix) for name, matrix in matrices.items() if matrix is not None]
+    if len(given) != 1:
+        raise error(
+            "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
+        )
+    return given[0]
+
+
 class MultivariateNormal(Distribution):
     """Normal vectors, given by covariance, precision or a lower triangle L of covariance L L^T."""
 
@@ -63,18 +73,10 @@ class MultivariateNormal(Distribution):
     ):  # fmt: skip
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        options = {
-            "scale_tril": scale_tril,
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-        }
-        given = {name: matrix for name, matrix in options.items() if matrix is not None}
-        if len(given) != 1:
-            raise ValueError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                "specified."
-            )
-        ((name, matrix),) = given.items()
+        name, matrix = _the_one_given(
+            ValueError, scale_tril=scale_tril, covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
+        )  # fmt: skip
         if matrix.dim() < 2:
             what = "scale_tril matrix" if name == "scale_tril" else name
             raise ValueError(
@@ -340,18 +342,10 @@ class Wishart(ExponentialFamily):
         self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None,
         validate_args=None,
     ):  # fmt: skip
-        options = {
-            "scale_tril": scale_tril,
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-        }
-        given = {name: matrix for name, matrix in options.items() if matrix is not None}
-        if len(given) != 1:
-            raise AssertionError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                "specified."
-            )
-        ((name, matrix),) = given.items()
+        name, matrix = _the_one_given(
+            AssertionError, scale_tril=scale_tril, covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
+        )  # fmt: skip
         if matrix.dim() < 2:
             raise ValueError(
                 "scale_tril must be at least two-dimensional, with optional leading batch "

@@ -1,4 +1,5 @@
-# Module's base: its state, attributes, subclasses and copies, as PyTorch has them.
+"""Module's base: its state, attributes, subclasses and copies, as PyTorch has them."""
+
 import copy
 import gc
 import pickle

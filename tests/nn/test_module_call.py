@@ -1,4 +1,5 @@
-# Module's call: straight to forward, or with hooks before, after and in backward.
+"""Module's call: straight to forward, or with hooks before, after and in backward."""
+
 import threading
 import warnings
 

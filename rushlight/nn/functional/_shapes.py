@@ -1,4 +1,4 @@
-"""Sizes: products, tuples and defaults shared by the families."""
+"""Sizes: tuples and defaults shared by the families."""
 
 from __future__ import annotations
 
@@ -29,18 +29,3 @@ def _list_with_default(out_size, defaults):
         v if v is not None else d
         for v, d in zip(out_size, defaults[-len(out_size) :], strict=False)
     ]
-
-
-def product(sizes):
-    """The number of elements of a shape."""
-    n = 1
-    for size in sizes:
-        n *= size
-    return n
-
-
-def infer_size(a, b):
-    """The shape to which shapes ``a`` and ``b`` broadcast."""
-    import rushlight as torch
-
-    return torch.broadcast_shapes(a, b)

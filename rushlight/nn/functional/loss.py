@@ -6,7 +6,6 @@ import rushlight as torch
 from rushlight import _C
 
 from .. import _reduction as _Reduction
-from ._shapes import infer_size
 
 _nn = _C._nn
 _CODES = _Reduction._CODES
@@ -140,7 +139,7 @@ def binary_cross_entropy(
             f"({input.size()}) is deprecated. Please ensure they have the same size."
         )
     if weight is not None:
-        weight = weight.expand(infer_size(target.size(), weight.size()))
+        weight = weight.expand(torch.broadcast_shapes(target.size(), weight.size()))
     return _nn.binary_cross_entropy(input, target, weight, code)
 
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 import rushlight as torch
 from rushlight import _C
-
-from ._shapes import product
 
 _nn = _C._nn
 
 
 def _verify_batch_size(size):
-    if size[0] * product(size[2:]) == 1:
+    if size[0] * math.prod(size[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {size}"
         )
 
 
 def _verify_spatial_size(size):
-    if product(size[2:]) == 1:
+    if math.prod(size[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {size}"
         )

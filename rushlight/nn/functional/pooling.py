@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import rushlight as torch
 from rushlight import _C
 
-from ._shapes import _list_with_default, _pair, _single, _triple, product
+from ._shapes import _list_with_default, _pair, _single, _triple
 
 _nn = _C._nn
 
@@ -183,14 +185,14 @@ def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """p-norm over windows of (H, W)."""
     stride = [] if stride is None else stride
     pooled = _nn.avg_pool2d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
-    return _lp(pooled, norm_type, product(_pair(kernel_size)))
+    return _lp(pooled, norm_type, math.prod(_pair(kernel_size)))
 
 
 def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """p-norm over windows of (D, H, W)."""
     stride = [] if stride is None else stride
     pooled = _nn.avg_pool3d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
-    return _lp(pooled, norm_type, product(_triple(kernel_size)))
+    return _lp(pooled, norm_type, math.prod(_triple(kernel_size)))
 
 
 def _fractional(input, kernel_size, output_size, output_ratio, samples, n, name):
