@@ -436,28 +436,10 @@ def share_memory_(self):
     return self
 
 
-class _Hook:
-    """The place of a hook in the core, as far as a RemovableHandle looks: something to pop from."""
-
-    __slots__ = ("__weakref__", "_registered")
-
-    def __init__(self, registered):
-        self._registered = registered
-
-    def pop(self, key, default=None):
-        """Removes the hook; a second call does nothing."""
-        registered, self._registered = self._registered, None
-        if registered is not None:
-            torch.Tensor._remove_hook(registered)
-
-
 def _handle(registered):
-    from .utils.hooks import RemovableHandle
+    from .utils.hooks import handle_in_core
 
-    hook = _Hook(registered)
-    handle = RemovableHandle(hook)
-    handle._hook = hook  # which the handle itself refers to weakly
-    return handle
+    return handle_in_core(registered, torch.Tensor._remove_hook)
 
 
 def register_hook(self, hook):

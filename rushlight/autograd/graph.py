@@ -24,28 +24,10 @@ __all__ = [
 Node = _C._NodeBase
 
 
-class _NodeHook:
-    """The place of a hook on a node, as a RemovableHandle sees it: something to pop from."""
-
-    __slots__ = ("__weakref__", "_registered")
-
-    def __init__(self, registered):
-        self._registered = registered
-
-    def pop(self, key, default=None):
-        """Removes the hook; a second call does nothing."""
-        registered, self._registered = self._registered, None
-        if registered is not None:
-            Node._remove_hook(registered)
-
-
 def _handle(registered):
-    from ..utils.hooks import RemovableHandle
+    from ..utils.hooks import handle_in_core
 
-    hook = _NodeHook(registered)
-    handle = RemovableHandle(hook)
-    handle._hook = hook
-    return handle
+    return handle_in_core(registered, Node._remove_hook)
 
 
 class GradientEdge(namedtuple("GradientEdge", "node output_nr ownership_token", defaults=(None,))):

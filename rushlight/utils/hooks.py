@@ -55,6 +55,29 @@ class RemovableHandle:
         self.remove()
 
 
+class _InCore:
+    """The place of a hook in the core, as far as a RemovableHandle looks: something to pop from."""
+
+    __slots__ = ("__weakref__", "_registered", "_remove")
+
+    def __init__(self, registered, remove):
+        self._registered, self._remove = registered, remove
+
+    def pop(self, key, default=None):
+        """Removes the hook; a second call does nothing."""
+        registered, self._registered = self._registered, None
+        if registered is not None:
+            self._remove(registered)
+
+
+def handle_in_core(registered, remove) -> RemovableHandle:
+    """The handle of a hook that the core holds as ``registered`` and that ``remove`` removes."""
+    place = _InCore(registered, remove)
+    handle = RemovableHandle(place)
+    handle._place = place  # which the handle itself refers to weakly
+    return handle
+
+
 def unserializable_hook(f):
     """Mark ``f`` so that saving a tensor that carries it warns."""
     f.__torch_unserializable__ = True
@@ -106,6 +129,16 @@ def _spread(indices, values, size):
     for index, value in zip(indices, values, strict=False):
         spread[index] = value
     return tuple(spread)
+
+
+def _in_place_of(grads, out, kind, what):
+    """What a hook returned, as many gradients as ``grads``; RuntimeError where they are not."""
+    if len(out) != len(grads):
+        raise RuntimeError(
+            f"Backward {kind} returned an invalid number of {what}, "
+            f"got {len(out)}, but expected {len(grads)}"
+        )
+    return out
 
 
 class BackwardHook:
@@ -174,14 +207,8 @@ class BackwardHook:
             grads = _spread(self.input_tensors_index, grad_input, self.n_inputs)
             for user_hook in self.user_hooks:
                 out = user_hook(self.module, grads, self.grad_outputs)
-                if out is None:
-                    continue
-                if len(out) != len(grads):
-                    raise RuntimeError(
-                        "Backward hook returned an invalid number of grad_input, "
-                        f"got {len(out)}, but expected {len(grads)}"
-                    )
-                grads = out
+                if out is not None:
+                    grads = _in_place_of(grads, out, "hook", "grad_input")
             self.grad_outputs = None
             return tuple(grads[i] for i in self.input_tensors_index)
 
@@ -192,14 +219,8 @@ class BackwardHook:
             grads = _spread(self.output_tensors_index, grad_output, self.n_outputs)
             for user_hook in self.user_pre_hooks:
                 out = user_hook(self.module, grads)
-                if out is None:
-                    continue
-                if len(out) != len(grads):
-                    raise RuntimeError(
-                        "Backward pre hook returned an invalid number of grad_output, "
-                        f"got {len(out)}, but expected {len(grads)}"
-                    )
-                grads = out
+                if out is not None:
+                    grads = _in_place_of(grads, out, "pre hook", "grad_output")
             self.grad_outputs = grads
             if self.input_tensors_index is None:
                 self._run_without_inputs(grads)
