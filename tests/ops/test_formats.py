@@ -1,6 +1,7 @@
 """Which memory format results and gradients have: channels last stays where PyTorch keeps it."""
 
 import pytest
+
 import rushlight as torch
 import rushlight.nn.functional as F
 
