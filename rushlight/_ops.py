@@ -215,7 +215,7 @@ def _core_function(name: str):
     for space in (torch.nn.functional, torch._C._nn, torch.Tensor):
         if hasattr(space, name):
             return getattr(space, name)
-    return None
+    return getattr(torch, name, None) if name.startswith("_foreach_") else None
 
 
 class _Namespace(ModuleType):

@@ -119,6 +119,10 @@ def set_float32_matmul_precision(precision: str) -> None:
         )
         return
     _matmul_precision = precision
+    from .backends import cuda, mkldnn
+
+    cuda.matmul.fp32_precision = "ieee" if precision == "highest" else "tf32"
+    mkldnn.matmul.fp32_precision = {"highest": "ieee", "high": "tf32", "medium": "bf16"}[precision]
 
 
 def set_warn_always(b, /) -> None:

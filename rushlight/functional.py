@@ -172,6 +172,28 @@ def broadcast_shapes(*shapes):
     return _C.Size(result)
 
 
+_COMPILE_MODES = (
+    "default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune",
+)  # fmt: skip
+_COMPILE_BACKENDS = frozenset(
+    "aot_eager aot_eager_decomp_partition aot_eager_decomp_partition_crossref aot_ts cudagraphs "
+    "aot_eager_decomp_partition_with_mode aot_eager_default_partitioner eager eager_debug "
+    "eager_noexcept inductor invoke_subgraph openxla openxla_eval pre_dispatch_eager ts tvm".split()
+)
+
+
+def _check_compile(backend, mode) -> None:
+    """Raises where PyTorch knows no such backend or, of its own compiler, no such mode."""
+    if isinstance(backend, str) and backend not in _COMPILE_BACKENDS:
+        from ._dynamo.exc import InvalidBackend
+
+        raise InvalidBackend(name=backend)
+    if backend == "inductor" and mode is not None and mode not in _COMPILE_MODES:
+        raise RuntimeError(
+            f"Unrecognized mode={mode}, should be one of: {', '.join(_COMPILE_MODES)}"
+        )
+
+
 def compile(
     model=None,
     *,
@@ -191,9 +213,12 @@ def compile(
             "Either mode or options can be specified, but both can't be specified at the same time."
         )
     if model is None:
-        return lambda model: compile(model, disable=disable)
+        return lambda model: compile(
+            model, backend=backend, mode=mode, options=options, disable=disable
+        )
+    _check_compile(backend, mode)
     if not callable(model):
-        raise RuntimeError("torch.compile expects a function or a module")
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if disable:
         return model
     from .nn.modules.module import Module

@@ -29,7 +29,9 @@ __all__ = [
     "add_safe_globals",
     "clear_safe_globals",
     "default_restore_location",
+    "get_crc32_options",
     "get_default_load_endianness",
+    "get_default_mmap_options",
     "get_safe_globals",
     "get_unsafe_globals_in_checkpoint",
     "load",
@@ -128,6 +130,8 @@ def save(
         _write_whole_file(path, lambda file: write(file.write, _archive_name(path)))
     else:
         write(f.write, "archive")
+        if hasattr(f, "flush"):  # who reads the file by its name finds all of it
+            f.flush()
 
 
 def _archive_name(path: str) -> str:
@@ -283,6 +287,51 @@ def load(
     return _load_file(f, None, map_location, pickle_module, weights_only, mmap, pickle_load_args)
 
 
+def get_crc32_options() -> bool:
+    """What ``set_crc32_options`` was told."""
+    from .utils.serialization import config
+
+    return config.save.compute_crc32
+
+
+def set_crc32_options(compute_crc32: bool) -> None:
+    """Remembered only: archives always have their checksums."""
+    from .utils.serialization import config
+
+    config.save.compute_crc32 = compute_crc32
+
+
+def get_default_mmap_options() -> int | None:
+    """How ``load(..., mmap=True)`` maps a file: ``mmap.MAP_PRIVATE`` at first."""
+    from .utils.serialization import config
+
+    return config.load.mmap_flags
+
+
+class set_default_mmap_options:
+    """Maps files by ``flags``, ``mmap.MAP_PRIVATE`` or ``mmap.MAP_SHARED``; also for a block."""
+
+    def __init__(self, flags: int) -> None:
+        import mmap
+
+        from .utils.serialization import config
+
+        if flags not in (mmap.MAP_PRIVATE, mmap.MAP_SHARED):
+            raise ValueError(
+                "Invalid argument in function set_default_mmap_options, "
+                f"expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}"
+            )
+        self.prev, config.load.mmap_flags = config.load.mmap_flags, flags
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *args) -> None:
+        from .utils.serialization import config
+
+        config.load.mmap_flags = self.prev
+
+
 def _check_seekable(f) -> None:
     try:
         f.seek(f.tell())
@@ -338,8 +387,10 @@ class _ZipStorages:
         if path is not None:
             import mmap
 
-            with open(path, "rb") as file:
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+            shared = get_default_mmap_options() == mmap.MAP_SHARED
+            access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+            with open(path, "r+b" if shared else "rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=access)
         order = archive.read("byteorder").decode("latin1") if "byteorder" in archive else None
         if order is not None and order not in ("little", "big"):
             raise ValueError("Unknown endianness type: " + order)

@@ -25,7 +25,8 @@ def is_torchelastic_launched() -> bool:
 def get_rank(group=None) -> int:
     """Raises ValueError: there is no process group."""
     raise ValueError(
-        "Default process group has not been initialized, please call init_process_group."
+        "Default process group has not been initialized, "
+        "please make sure to call init_process_group."
     )
 
 

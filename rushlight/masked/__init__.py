@@ -22,6 +22,9 @@ _REASON = "use a tensor beside its mask with the functions of torch.masked"
 MaskedTensor = _absent.refused_class("masked", "MaskedTensor", _REASON)
 masked_tensor = _absent.refused_function("masked", "masked_tensor", _REASON)
 as_masked_tensor = _absent.refused_function("masked", "as_masked_tensor", _REASON)
+for _part in ("", ".binary", ".core", ".creation", ".passthrough", ".reductions", ".unary"):
+    _absent.submodule(f"masked.maskedtensor{_part}", _REASON, "", MaskedTensor=MaskedTensor,
+                      masked_tensor=masked_tensor, as_masked_tensor=as_masked_tensor)  # fmt: skip
 
 
 def is_masked_tensor(obj) -> bool:
