@@ -69,9 +69,7 @@ def varied(x, *rest, k=1, **named):
     return x + k + rest[0] + named["a"]
 
 
-def annotated(
-    x: torch.Tensor, y: typing.Optional[int] = 3, *, z: list[int] | None = None
-) -> torch.Tensor:  # noqa: UP045
+def annotated(x: torch.Tensor, y: typing.Optional[int] = 3) -> torch.Tensor:  # noqa: UP045
     return x * y
 
 
@@ -255,12 +253,62 @@ def modules():
     yield [name for name, _ in traced.named_modules()]
 
 
+def passes():
+    def part(name):
+        return importlib.import_module(f"{fx.__name__}.{name}")
+
+    rewriter = part("subgraph_rewriter")
+    for f, pattern, put in (
+        (lambda x: torch.relu(torch.relu(torch.relu(torch.relu(x)))).neg(),
+         lambda x: torch.relu(torch.relu(x)), lambda x: torch.sigmoid(x)),
+        (lambda x, y: (x + y) * 3 + (y + x) * 4, lambda a, b: a + b, lambda a, b: b.add(a)),
+        (lambda x: x * 2 + x * 3, lambda a: a * 2, lambda a: torch.add(a, a)),
+        (lambda x: torch.relu(x).neg() + torch.relu(x), lambda a: torch.relu(a).neg(), abs_of),
+    ):  # fmt: skip
+        traced = fx.symbolic_trace(f)
+        found = rewriter.replace_pattern_with_filters(traced, pattern, put)
+        yield text_of(lambda: traced.code + str(len(found)) + str(found[0].replacements))  # noqa: B023
+    yield text_of(lambda: rewriter.replace_pattern(traced, lambda x, y: x + 1, lambda x: x))
+    net = filled(Net())
+    traced = fx.symbolic_trace(net)
+    part("passes.shape_prop").ShapeProp(traced).propagate(batch())
+    yield text_of(lambda: [node.meta["tensor_meta"] for node in traced.graph.nodes
+                           if "tensor_meta" in node.meta])  # fmt: skip
+    fused = part("experimental.optimization").fuse(net)
+    yield fused.code
+    yield numbers(fused(batch()))
+    yield part("experimental.optimization").remove_dropout(net).code
+    split_module = part("passes.split_module").split_module
+    order = {node: at // 4 for at, node in enumerate(traced.graph.nodes)}
+    for options in ({}, {"partition_affix": "q", "tuple_return": True}):
+        split = split_module(traced, net, order.get, **options)
+        yield [split.code, *(c.code for c in split.children() if hasattr(c, "code"))]
+        yield numbers(split(batch()))
+    yield text_of(lambda: split_module(traced, net, lambda n: order[n] % 2))
+    managers = part("passes.infra.pass_manager")
+    first, second = managers.pass_result_wrapper(abs_of), managers.pass_result_wrapper(len_of)
+    before = managers.this_before_that_pass_constraint(second, first)
+    manager = managers.PassManager([first, second], [before])
+    yield text_of(lambda: manager.validate_constraints())
+    manager.solve_constraints()
+    yield [each.__name__ for each in manager.passes]
+    yield text_of(lambda: managers.PassManager([lambda m: m])(traced))
+
+
+def abs_of(x):
+    return x.abs()
+
+
+def len_of(x):
+    return None
+
+
 def everything() -> dict:
     """name -> text or list, as JSON has it."""
     found = {
         f"traced {name}": text_of(lambda f=f: (t := fx.symbolic_trace(f)).code + str(t.graph))
         for name, f in FUNCTIONS.items()
     }
-    for make in (concrete, edits, modules):
+    for make in (concrete, edits, modules, passes):
         found |= {f"{make.__name__} {i}": value for i, value in enumerate(make())}
     return found

@@ -8,8 +8,7 @@ from functools import wraps
 
 from .pass_base import PassResult
 
-__all__ = ["PassManager", "inplace_wrapper", "pass_result_wrapper",
-           "this_before_that_pass_constraint"]  # fmt: skip
+__all__ = ["PassManager", "pass_result_wrapper", "this_before_that_pass_constraint"]  # fmt: skip
 
 logger = logging.getLogger(__name__)
 
@@ -28,17 +27,6 @@ def pass_result_wrapper(fn):
 
     if not inspect.isfunction(fn):
         wrapped_fn.__name__ = type(fn).__name__
-    return wrapped_fn
-
-
-def inplace_wrapper(fn):
-    """Lets a function that changes a module in place be a pass."""
-
-    @wraps(fn)
-    def wrapped_fn(gm):
-        fn(gm)
-        return gm
-
     return wrapped_fn
 
 
@@ -82,10 +70,7 @@ def _topological_sort_passes(passes, constraints) -> list:
                 ready.append(later)
     stuck = [each for each in passes if waits[each]]
     if stuck:
-        raise RuntimeError(
-            "Circular dependency detected within the following passes: "
-            f"{[getattr(each, '__name__', each) for each in stuck]}"
-        )
+        raise RuntimeError(f"Circular dependency detected within the following passes: {stuck}")
     return found
 
 
