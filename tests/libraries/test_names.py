@@ -19,7 +19,7 @@ NAMES = [
 ]
 # What rushlight refuses (docs/why.md): whole modules, and what belongs to sparse layouts.
 REFUSED = (
-    "torch.distributed", "torch.export", "torch.fx", "torch.onnx", "torch.utils.cpp_extension",
+    "torch.distributed", "torch.export", "torch.onnx", "torch.utils.cpp_extension",
 )  # fmt: skip
 SPARSE = frozenset(
     "sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sparse_mask sparse_resize_ to_sparse "
@@ -63,7 +63,8 @@ def test_what_is_missing_is_refused():
     unknown = [
         (home, name)
         for home, name, _ in MISSING
-        if not home.startswith(REFUSED) and name not in SPARSE | DTYPES
+        if not home.startswith(REFUSED)
+        and name not in SPARSE | DTYPES
         and (home, name) not in TORCHSCRIPT
     ]
     assert not unknown
