@@ -243,10 +243,6 @@ PyObject* strided_layout() {
   Py_INCREF(layouts[0]);
   return layouts[0];
 }
-PyObject* wrap_memory_format(MemoryFormat f) {
-  Py_INCREF(formats[int(f)]);
-  return formats[int(f)];
-}
 
 bool read_dtype(PyObject* o, DType& t) {
   if (Py_TYPE(o) == dtype_type) t = dtype_of(o);

@@ -19,7 +19,6 @@ PyObject* wrap_size(Ints sizes);              // a Size
 PyObject* wrap_ints(Ints list);               // a plain tuple
 PyObject* wrap_scalar(const Scalar& s);
 PyObject* strided_layout();
-PyObject* wrap_memory_format(MemoryFormat f);
 
 inline bool is_dtype(PyObject* o) { return Py_TYPE(o) == dtype_type; }
 inline DType dtype_of(PyObject* o) { return reinterpret_cast<DTypeObject*>(o)->dtype; }

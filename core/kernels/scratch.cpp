@@ -32,10 +32,4 @@ void* scratch(Scratch use, size_t bytes) {
   return b.data[i];
 }
 
-size_t scratch_bytes() {
-  size_t sum = 0;
-  for (size_t n : t_buffers.bytes) sum += n;
-  return sum;
-}
-
 }  // namespace rl::kernels

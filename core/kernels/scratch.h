@@ -7,6 +7,5 @@ namespace rl::kernels {
 // One buffer per use, so that a kernel may hold several at once.
 enum class Scratch : int { PackA, PackB, Image, Column, Planes, Result, Convert, Count };
 void* scratch(Scratch use, size_t bytes);  // contents undefined; valid until the next such call
-size_t scratch_bytes();                    // held by the calling thread
 
 }  // namespace rl::kernels
