@@ -295,6 +295,24 @@ def passes():
     yield text_of(lambda: managers.PassManager([lambda m: m])(traced))
 
 
+def arguments():
+    schemas = importlib.import_module(f"{fx.__name__}.operator_schemas")
+    net = Net()
+    for by_name in (False, True):
+        for target, given, named in (
+            (torch.relu, (1,), {}), (F.relu, (1,), {"inplace": True}), (torch.cat, ([1, 2],), {}),
+            (F.layer_norm, (1, 2), {"eps": 3}), (torch.flatten, (1,), {}), (len, (1,), {}),
+            (torch.layer_norm, (1, (2,)), {}),
+        ):  # fmt: skip
+            yield text_of(
+                lambda: schemas.normalize_function(target, given, named, None, None, by_name)  # noqa: B023
+            )
+        yield text_of(lambda: schemas.normalize_module(net, "stem", (1,), {}, by_name))  # noqa: B023
+    yield text_of(lambda: schemas.normalize_module(net, "none", (1,)))
+    nodes = fx.symbolic_trace(net).graph.nodes
+    yield text_of(lambda: [node.normalized_arguments(net) for node in nodes][:3])
+
+
 def abs_of(x):
     return x.abs()
 
@@ -309,6 +327,6 @@ def everything() -> dict:
         f"traced {name}": text_of(lambda f=f: (t := fx.symbolic_trace(f)).code + str(t.graph))
         for name, f in FUNCTIONS.items()
     }
-    for make in (concrete, edits, modules, passes):
+    for make in (concrete, edits, modules, passes, arguments):
         found |= {f"{make.__name__} {i}": value for i, value in enumerate(make())}
     return found
