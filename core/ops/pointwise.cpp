@@ -174,10 +174,11 @@ Device device_of(const Plan& plan) {
   return first ? first->device() : Device{};
 }
 
-// Gradients whose order of dimensions is the input's before it is the incoming gradient's.
-bool input_leads(const kernels::Pointwise* k) {
+// Ops whose order of dimensions is the second operand's first: gradients have the input's.
+bool second_leads(const kernels::Pointwise* k) {
   return k == &kernels::threshold_backward || k == &kernels::leaky_relu_backward ||
-         k == &kernels::prelu_backward_input || k == &kernels::binary_cross_entropy_backward;
+         k == &kernels::prelu_backward_input || k == &kernels::binary_cross_entropy_backward ||
+         k == &kernels::bce_with_logits || k == &kernels::bce_with_logits_backward;
 }
 
 ResultMeta infer_result(const Plan& plan) {
@@ -225,7 +226,7 @@ ResultMeta infer_result(const Plan& plan) {
     m.strides = Dims(first->strides());
     return m;
   }
-  if (strides.size() > 1 && input_leads(plan.kernel)) std::swap(strides[0], strides[1]);
+  if (strides.size() > 1 && second_leads(plan.kernel)) std::swap(strides[0], strides[1]);
   m.strides.resize(m.sizes.size());
   const auto order = order_of_dims(m.sizes, Span<Dims>(strides.data(), strides.size()));
   bool row_major = true;

@@ -49,8 +49,11 @@ def test_channels_last_is_kept(f, dim, dense):
 @pytest.mark.parametrize("f", [torch.relu, F.leaky_relu, lambda x: F.threshold(x, 0.1, 2.0),
                                lambda x: F.prelu(x, torch.ones(1)),
                                lambda x: F.group_norm(x, 2),
+                               lambda x: F.binary_cross_entropy_with_logits(
+                                   x, torch.rand(x.shape), reduction="none"),
                                lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect")],
-                         ids=["relu", "leaky_relu", "threshold", "prelu", "group_norm", "reflect"])
+                         ids=["relu", "leaky_relu", "threshold", "prelu", "group_norm", "logits",
+                              "reflect"])
 def test_the_gradient_has_the_order_of_the_input(f):
     for x in (last(4), torch.rand(SIZES[4])):
         y = x.detach().requires_grad_()
