@@ -176,9 +176,19 @@ class _CoreOp(OpOverloadPacket):
         self._op = function
 
     def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self.__dict__["_op"]
+        from . import _aten
+
+        made = None if name.startswith("__") else _aten.find(self, self.__name__, name)
+        if made is None:
+            return super().__getattr__(name)
+        setattr(self, name, made)
+        return made
+
+    def overloads(self) -> list:
+        """Their names."""
+        from . import _aten
+
+        return [s.overload_name or "default" for s in _aten.schemas(self.__name__)]
 
     def __call__(self, /, *args, **kwargs):
         return self._op(*args, **kwargs)
@@ -218,6 +228,20 @@ def _core_function(name: str):
     return getattr(torch, name, None) if name.startswith("_foreach_") else None
 
 
+def _core_op(name: str):
+    function = _core_function(name)
+    if function is None:
+        from . import _aten
+
+        if not (known := _aten.schemas(name)):
+            return None
+        try:
+            function = _aten.call_of(known[0])
+        except NotImplementedError:
+            return None
+    return _CoreOp(f"aten::{name}", function)
+
+
 class _Namespace(ModuleType):
     """``torch.ops.<name>``: its operators are its attributes."""
 
@@ -230,8 +254,8 @@ class _Namespace(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         found = _defined.get(f"{self._space}::{name}")
-        if found is None and self._space == "aten" and (function := _core_function(name)):
-            found = _CoreOp(f"aten::{name}", function)
+        if found is None and self._space == "aten":
+            found = _core_op(name)
         if found is None:
             raise AttributeError(f"'_OpNamespace' '{self._space}' object has no attribute '{name}'")
         setattr(self, name, found)
