@@ -188,20 +188,12 @@ def _to(x, *args, dtype=None, layout=None, device=None, pin_memory=None, **optio
 
 
 def _assert_metadata(a, size=None, stride=None, dtype=None, *, device=None, layout=None):
-    for what, found, expected in (
-        ("sizes", a.shape, size), ("strides", a.stride(), stride), ("dtype", a.dtype, dtype),
-        ("device", a.device, device), ("layout", a.layout, layout),
-    ):  # fmt: skip
-        expected = tuple(expected) if isinstance(expected, (list, tuple)) else expected
-        if expected is not None and found != expected and found.type != getattr(
-            expected, "type", None
-        ):
-            name = {"sizes": "sizes", "strides": "strides"}.get(what, what)
-            raise RuntimeError(f"Tensor {name} mismatch! Expected: {expected}, Got: {found}")
-
-
-def _index_put(x, indices, values, accumulate=False):
-    return x.index_put_(_indices(x, indices), values, accumulate)
+    found = {"sizes": list(a.shape), "strides": list(a.stride()), "dtype": a.dtype,
+             "layout": a.layout}  # fmt: skip
+    expected = {"sizes": size, "strides": stride, "dtype": dtype, "layout": layout}
+    for what, value in expected.items():
+        if value is not None and found[what] != value:
+            raise RuntimeError(f"Tensor {what} mismatch! Expected: {value}, Got: {found[what]}")
 
 
 def _indices(x, indices):
@@ -211,10 +203,6 @@ def _indices(x, indices):
 def _assert_scalar(value, message):
     if not value:
         raise RuntimeError(message)
-
-
-def _lstm(*args):
-    return torch._VF.lstm(*args)
 
 
 def _set_index_put(x, indices, values, accumulate=False):
@@ -278,10 +266,24 @@ def call_of(schema: Schema):
         _calls.update(_table())
     name = f"{schema.name}.{schema.overload_name}".rstrip(".")
     function = _calls.get(name)
-    if function is None and schema.arguments and schema.arguments[0].name == "self":
-        if schema.name.endswith("_") and not schema.name.startswith("_"):
-            function = getattr(torch.Tensor, schema.name, None)
+    of_self = schema.arguments and schema.arguments[0].name == "self"
+    in_place = schema.name.endswith("_") and not schema.name.startswith("_")
+    if function is None and of_self and in_place:
+        function = getattr(torch.Tensor, schema.name, None)
     function = function or _core_function(schema.name)
     if function is None:
         raise NotImplementedError(f"aten::{name} is not supported")
+    if any(a.name == "reduction" for a in schema.positional):
+        return _with_defaults(function, schema.positional)
     return function
+
+
+def _with_defaults(function, positional: list):
+    """A call that gives what is left out up to ``reduction``, as that is a number here."""
+    last = next(i for i, a in enumerate(positional) if a.name == "reduction")
+
+    def call(*args, **kwargs):
+        rest = [a.default_value for a in positional[len(args) : last + 1] if a.name not in kwargs]
+        return function(*args, *rest, **kwargs)
+
+    return call

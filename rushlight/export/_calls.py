@@ -9,14 +9,12 @@ from .. import _aten
 
 _MISSING = object()
 # Overloads that Python's functions never take.
-_UNUSED = {f"{n}{e}.Scalar" for n in ("add", "sub", "mul", "div", "floor_divide") for e in ("", "_")}
+_NUMBERED = ("add", "sub", "mul", "div", "floor_divide")
+_UNUSED = {f"{name}{end}.Scalar" for name in _NUMBERED for end in ("", "_")}
 _UNUSED |= {"copy_.Tensor", "copy_.int", "copy_.float", "numpy_T.a", "index.Tensor_hacked_twin"}
 _UNUSED |= {"fill_.Tensor", "full_like.Tensor"}
 _NAMES = {"self": ("input",), "dim": ("axis",), "keepdim": ("keepdims",), "other": ("x2",)}
-_RENAMED = {
-    "_rpow": "pow", "_invert": "bitwise_not", "mish": "mish", "true_divide": "div",
-    "concat": "cat", "concatenate": "cat", "swapaxes": "swapaxes", "absolute": "absolute",
-}  # fmt: skip
+_RENAMED = {"_invert": "bitwise_not"}
 
 
 def bind(name: str, args: tuple, kwargs: dict):
@@ -47,7 +45,7 @@ def _bound(schema, args: tuple, kwargs: dict, numbers: bool) -> dict | None:
         if not given:
             break
         whole = argument.type.endswith("[]") and argument.type.startswith(("int", "SymInt"))
-        if whole and isinstance(given[0], (int, SymInt)) and len(given) > 1:
+        if whole and isinstance(given[0], (int, SymInt)):
             rest = positional[i + 1 :]
             if all(isinstance(g, (int, SymInt)) for g in given) and not rest:
                 found[argument.name] = given
@@ -122,7 +120,7 @@ def _converted_list(value, kind: str, numbers: bool):
     return _MISSING if any(i is _MISSING for i in items) else items
 
 
-def _same(value, default, argument) -> bool:
+def _same(value, default) -> bool:
     if isinstance(value, list) and not isinstance(default, (list, type(None))):
         return all(type(v) is type(default) and v == default for v in value)
     if isinstance(value, (torch.Tensor, SymInt, SymFloat)):
@@ -139,14 +137,15 @@ def _without_defaults(schema, found: dict) -> tuple:
         args.append(found.get(argument.name, argument.default_value))
     while args and len(args) > 0:
         argument = schema.positional[len(args) - 1]
-        if not argument.has_default or not _same(args[-1], argument.default_value, argument):
+        if not argument.has_default or not _same(args[-1], argument.default_value):
             break
         args.pop()
     kwargs = {}
     for argument in schema.arguments:
-        if argument.kwarg_only and argument.name in found:
-            if not _same(found[argument.name], argument.default_value, argument):
-                kwargs[argument.name] = found[argument.name]
+        if not argument.kwarg_only or argument.name not in found:
+            continue
+        if not _same(found[argument.name], argument.default_value):
+            kwargs[argument.name] = found[argument.name]
     if any(a.name == "pin_memory" for a in schema.arguments):
         if not schema.name.startswith("new_") and not schema.name.endswith("_like"):
             kwargs.setdefault("device", torch.device("cpu"))

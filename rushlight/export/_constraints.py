@@ -211,9 +211,11 @@ class Constraints:
             greatest = "IntInfinity()" if high >= UNBOUNDED else high
             self.violations.append((
                 symbol,
-                f"Not all values of {symbol.label} = {symbol.source} in the specified range "
-                f"satisfy the generated guard {low} <= {symbol.source} and {symbol.source} <= "
-                f"{greatest}",
+                (
+                    f"Not all values of {symbol.label} = {symbol.source} in the specified range "
+                    f"satisfy the generated guard {low} <= {symbol.source} and {symbol.source} <= "
+                    f"{greatest}"
+                ),
                 f"{symbol.label} = Dim('{symbol.label}', {', '.join(bounds)})",
             ))  # fmt: skip
         if not self.violations:

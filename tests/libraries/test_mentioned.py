@@ -12,7 +12,7 @@ from rushlight import nn
 
 
 @pytest.mark.parametrize(
-    "place", ["distributed.tensor:DTensor", "export:ExportedProgram",
+    "place", ["distributed.tensor:DTensor", "package:PackageImporter",
               "ao.quantization:QConfig", "distributed.fsdp:FullyShardedDataParallel"]
 )  # fmt: skip
 def test_a_refused_class_can_be_mentioned(place):

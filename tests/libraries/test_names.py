@@ -19,7 +19,7 @@ NAMES = [
 ]
 # What rushlight refuses (docs/why.md): whole modules, and what belongs to sparse layouts.
 REFUSED = (
-    "torch.distributed", "torch.export", "torch.onnx", "torch.utils.cpp_extension",
+    "torch.distributed", "torch.onnx", "torch.utils.cpp_extension",
 )  # fmt: skip
 SPARSE = frozenset(
     "sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sparse_mask sparse_resize_ to_sparse "
