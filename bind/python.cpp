@@ -16,15 +16,25 @@ void stay() {
   for (;;) pause();
 }
 
+namespace {
+
+bool on_main_thread() { return getpid() == gettid(); }  // the one that ends the process
+
+// Past the end the interpreter neither answers nor ends threads: their states are freed memory.
+void stay_after_the_end() {
+  if (!Py_IsInitialized() && !on_main_thread()) stay();
+}
+
+}  // namespace
+
 PyGILState_STATE take_lock() {
+  stay_after_the_end();
   try {
     return PyGILState_Ensure();
   } catch (...) {
     stay();
   }
 }
-
-namespace {
 
 // Asked in this way because PyGILState_Check says yes to all while the interpreter ends.
 bool holds_lock() {
@@ -36,14 +46,13 @@ bool holds_lock() {
 #endif
 }
 
-}  // namespace
-
 void give_back_lock(PyGILState_STATE state) {
   if (holds_lock()) return PyGILState_Release(state);
-  if (getpid() != gettid()) stay();         // the main thread is the one that ends the process
+  if (!on_main_thread()) stay();
 }
 
 void restore_lock(PyThreadState* state) {
+  stay_after_the_end();
   try {
     PyEval_RestoreThread(state);
   } catch (...) {

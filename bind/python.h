@@ -68,6 +68,7 @@ void set_exception();               // the C++ exception in flight becomes a Pyt
 // wherever it stands: through destructors, which may not throw, and through C++ that would go on
 // without the lock. Such a thread stays where it is until the process is gone.
 [[noreturn]] void stay();
+bool holds_lock();
 PyGILState_STATE take_lock();
 void give_back_lock(PyGILState_STATE state);
 void restore_lock(PyThreadState* state);

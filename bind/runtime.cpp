@@ -17,7 +17,7 @@ void warn_python(const char* message) {
   WithLock lock;
   if (PyErr_WarnEx(PyExc_UserWarning, message, 1) < 0) throw PythonError();
 }
-void* release_lock() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
+void* release_lock() { return holds_lock() ? PyEval_SaveThread() : nullptr; }
 void acquire_lock(void* state) { restore_lock(static_cast<PyThreadState*>(state)); }
 // Whether a signal's handler raised; only the main thread runs them. The exception stays set.
 bool signalled() {

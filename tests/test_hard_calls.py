@@ -104,12 +104,16 @@ x = torch.randn(300, 300, requires_grad=True)
 def compute():
     while True:
         (x @ x).relu().sum().backward()
+def small():
+    y = torch.ones(2, 2, requires_grad=True)
+    while True:
+        (y * y).sum().backward()
 def pause():
     y = x * 2
     y.register_hook(lambda g: time.sleep(0.01))
     while True:
         y.sum().backward(retain_graph=True)
-for work in (compute, pause):
+for work in (compute, compute, small, pause):
     threading.Thread(target=work, daemon=True).start()
 time.sleep(0.4)
 print("left")
@@ -117,10 +121,12 @@ print("left")
 
 
 def test_the_interpreter_ends_while_threads_compute():
-    ran = subprocess.run(
-        [sys.executable, "-P", "-c", AT_EXIT], capture_output=True, text=True, timeout=60
-    )
-    assert (ran.returncode, ran.stdout) == (0, "left\n"), ran.stderr[-400:]
+    command = [sys.executable, "-P", "-c", AT_EXIT]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    running = [subprocess.Popen(command, **pipes) for _ in range(4)]  # so that some are late
+    for child in running:
+        out, err = child.communicate(timeout=60)
+        assert (child.returncode, out) == (0, "left\n"), err[-400:]
 
 
 def boxed(name, *args):
