@@ -132,6 +132,16 @@ PyObject* named_reduce(PyObject* o, PyObject*) {
 }
 PyMethodDef named_methods[] = {{"__reduce__", named_reduce, METH_NOARGS, nullptr}, {}};
 
+// As PyTorch writes layouts: files of weights only allow the function, and not the names.
+PyObject* layout_reduce(PyObject* o, PyObject*) {
+  const Owned home(PyImport_ImportModule("rushlight.serialization"));
+  if (!home) return nullptr;
+  const Owned named(PyObject_GetAttrString(home.get(), "_get_layout"));
+  if (!named) return nullptr;
+  return Py_BuildValue("O(N)", named.get(), named_repr(o));
+}
+PyMethodDef layout_methods[] = {{"__reduce__", layout_reduce, METH_NOARGS, nullptr}, {}};
+
 PyObject* make_named(PyObject* module, PyTypeObject* type, int value, const char* name) {
   auto* o = PyObject_New(NamedObject, type);
   if (!o) return nullptr;
@@ -335,6 +345,8 @@ int add_types(PyObject* module) {
                                 SLOT(tp_methods, device_methods), {0, nullptr}};
   PyType_Slot named_slots[] = {SLOT(tp_repr, named_repr), SLOT(tp_methods, named_methods),
                                {0, nullptr}};
+  PyType_Slot layout_slots[] = {SLOT(tp_repr, named_repr), SLOT(tp_methods, layout_methods),
+                                {0, nullptr}};
   PyType_Slot size_slots[] = {SLOT(tp_repr, size_repr), SLOT(tp_new, size_new),
                               SLOT(sq_concat, size_concat), SLOT(sq_repeat, size_repeat),
                               SLOT(mp_subscript, size_subscript), SLOT(tp_methods, size_methods),
@@ -342,7 +354,7 @@ int add_types(PyObject* module) {
 #undef SLOT
   dtype_type = make(module, "torch.dtype", sizeof(DTypeObject), dtype_slots);
   device_type = make(module, "torch.device", sizeof(DeviceObject), device_slots);
-  layout_type = make(module, "torch.layout", sizeof(NamedObject), named_slots);
+  layout_type = make(module, "torch.layout", sizeof(NamedObject), layout_slots);
   memory_format_type = make(module, "torch.memory_format", sizeof(NamedObject), named_slots);
   Owned tuple(PyTuple_Pack(1, &PyTuple_Type));
   size_type = make(module, "torch.Size", 0, size_slots, tuple.get());

@@ -126,6 +126,16 @@ def test_worker_info_is_read_only():
     assert data.get_worker_info() is None
 
 
+def test_workers_refuse_to_stack_what_has_gradients():
+    class Weights(Two):
+        def __getitem__(self, index):
+            return torch.ones(2, requires_grad=True)
+
+    assert next(iter(data.DataLoader(Weights(), 2))).requires_grad
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        next(iter(data.DataLoader(Weights(), 2, num_workers=1)))
+
+
 def test_out_of_order():
     class Uneven(cases.Mixed):
         def __getitem__(self, index):

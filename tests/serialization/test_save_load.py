@@ -306,3 +306,12 @@ def test_hooks_are_not_stored():
     loaded = torch.load(saved(leaf))
     (loaded * 3).sum().backward()
     assert loaded.grad.item() == 3
+
+
+def test_layouts_are_named_as_weights_only_files_allow():
+    buffer = saved({"layout": torch.strided})
+    assert torch.load(buffer)["layout"] is torch.strided
+    with zipfile.ZipFile(buffer) as archive:
+        data = next(archive.read(n) for n in archive.namelist() if n.endswith("data.pkl"))
+    assert b"torch.serialization\n_get_layout" in data
+    assert copy.deepcopy(torch.strided) is pickle.loads(pickle.dumps(torch.strided))

@@ -109,6 +109,13 @@ def _collate_numpy(batch):
 
 def collate_tensor_fn(batch, *, collate_fn_map=None):
     """The tensors of a batch, stacked along a leading dimension."""
+    # PyTorch's workers stack into shared memory, which a graph cannot follow; nor could it pass on.
+    in_worker = torch.utils.data.get_worker_info() is not None
+    if in_worker and torch.is_grad_enabled() and any(sample.requires_grad for sample in batch):
+        raise RuntimeError(
+            "stack(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad."
+        )
     return torch.stack(batch, 0)
 
 
