@@ -341,10 +341,21 @@ Three run_stack(Cell kind, Tensor input, const Tensor& h0, const Tensor& c0, Ten
   return {input, stack(TensorList(hidden), 0), c0 ? Tensor(stack(TensorList(cells), 0)) : Tensor()};
 }
 
-std::vector<int64_t> list_of(const Tensor& batch_sizes) {
+// The sizes of the steps' batches, which lie in `data` one after the other and never grow.
+std::vector<int64_t> list_of(const Tensor& batch_sizes, const Tensor& data) {
   const Tensor wide = empty(batch_sizes.sizes(), DType::Int64);
   copy_data(wide, batch_sizes);
-  return {wide.ptr<int64_t>(), wide.ptr<int64_t>() + wide.numel()};
+  const std::vector<int64_t> sizes(wide.ptr<int64_t>(), wide.ptr<int64_t>() + wide.numel());
+  int64_t start = 0, before = sizes.empty() ? 0 : sizes[0];
+  for (const int64_t n : sizes) {
+    check(n >= 0, "narrow(): length must be non-negative.");
+    check(n <= data.size(0) - start, "start (", start, ") + length (", n,
+          ") exceeds dimension size (", data.size(0), ").");
+    check(n <= before, "batch_sizes must not grow, but ", n, " comes after ", before);
+    start += n;
+    before = n;
+  }
+  return sizes;
 }
 
 Three run_input(Cell kind, const Tensor& input, const Tensor& h0, const Tensor& c0,
@@ -380,7 +391,7 @@ const auto lstm_packed = define<Three(Tensor, Tensor, TensorList, TensorList, bo
                 bool biases, int64_t layers, double dropout, bool train, bool both_ways) {
     check(hx.size() == 2, "lstm expects two hidden states");
     return run_stack(Cell::Lstm, data, hx[0], hx[1], params,
-                     {biases, layers, dropout, train, both_ways}, list_of(batch_sizes));
+                     {biases, layers, dropout, train, both_ways}, list_of(batch_sizes, data));
   });
 
 namespace {
@@ -423,7 +434,7 @@ void check_cell(const Tensor& input, std::initializer_list<const Tensor*> states
                   bool both_ways) {                                                              \
       const Three made = run_stack(KIND, data, hx, Tensor(), params,                             \
                                    {biases, layers, dropout, train, both_ways},                  \
-                                   list_of(batch_sizes));                                        \
+                                   list_of(batch_sizes, data));                                  \
       return Two(std::get<0>(made), std::get<1>(made));                                          \
     })
 RL_RECURRENT(gru, "gru", Cell::Gru);

@@ -44,6 +44,23 @@ def test_cells_refuse_states_of_other_sizes(cell):
         m(torch.randn(2, 4))
 
 
+@pytest.mark.parametrize("layer", [nn.RNN, nn.GRU, nn.LSTM])
+def test_packed_batches_lie_in_the_data_and_do_not_grow(layer):
+    def packed(rows, sizes):
+        return nn.utils.rnn.PackedSequence(torch.ones(rows, 1), torch.tensor(sizes))
+
+    m = layer(1, 2)
+    for given, words in (
+        (packed(2, [1, 5]), r"start \(1\) \+ length \(5\) exceeds dimension size \(2\)"),
+        (packed(4, [1, 3]), "must not grow, but 3 comes after 1"),
+        (packed(2, [2, 1]), r"start \(2\) \+ length \(1\) exceeds"),
+        (packed(4, [1, -1]), "length must be non-negative"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            m(given)
+    assert m(packed(3, [2, 1]))[0].data.shape == (3, 2)
+
+
 def test_attention_over_no_samples():
     attention = nn.MultiheadAttention(4, 2)
     for shape in (0, 3, 4), (2, 0, 4):
