@@ -20,14 +20,29 @@ struct Rule {
   uint64_t taken = 0;
   Carrier carrier = Carrier::None;
   const char* kernel = nullptr;  // what PyTorch quotes in its refusal; null: the op's name and _cpu
-  bool (*refused)(const Arg*) = nullptr;  // calls that it has no kernel for
+  // The dtype without a kernel for a call of one that is taken; Undefined where there is one.
+  DType (*refused)(const Record&, const Arg*) = nullptr;
 };
 
-bool flips_last(const Arg* args) {
-  const int64_t dim = args[0].as_tensor().dim();
+DType flips_last(const Record&, const Arg* args) {
+  const Tensor& self = args[0].as_tensor();
   bool last = false;
-  for (int64_t d : args[1].ints()) last |= dim > 0 && wrap_dim(d, dim) == dim - 1;
-  return last && args[0].tensor->numel > 0;
+  for (int64_t d : args[1].ints()) last |= self.dim() > 0 && wrap_dim(d, self.dim()) == self.dim() - 1;
+  return last && self.numel() > 0 ? self.dtype() : DType::Undefined;
+}
+
+// Sums and products are made in another dtype only, if there is anything to add.
+DType adds_as_stored(const Record& r, const Arg* args) {
+  const Tensor& self = args[0].as_tensor();
+  const int place = r.param("dtype");
+  DType made = is_float8(self.dtype()) ? self.dtype() : DType::Int64;
+  if (place >= 0 && !args[place].is_none()) made = DType(args[place].integer);
+  return self.numel() != 0 && is_stored_only(made) ? made : DType::Undefined;
+}
+
+DType scans_as_stored(const Record& r, const Arg* args) {  // a number alone is copied
+  const bool alone = args[0].as_tensor().dim() == 0 && args[r.param("dtype")].is_none();
+  return alone ? DType::Undefined : adds_as_stored(r, args);
 }
 
 // Ops that move elements, whatever these are.
@@ -54,11 +69,12 @@ Rules make_rules() {
       {"masked_select", {kFloat8, {}, "masked_select"}},
       {"any", {kNumbers, Carrier::Value}}, {"all", {kNumbers, Carrier::Value}},
       {"isin", {kNumbers, Carrier::Value}},
-      {"sum", {kWideUnsigned, Carrier::Value, "sum_cpu"}},
-      {"prod", {kWideUnsigned, Carrier::Value, "prod_out_cpu"}},
-      {"nansum", {kWideUnsigned, Carrier::Value, "nansum_cpu"}},
-      {"cumsum", {kWideUnsigned, Carrier::Value, "cumsum_out_cpu"}},
-      {"cumprod", {kWideUnsigned, Carrier::Value, "cumprod_out_cpu"}},
+      {"sum", {kNumbers, Carrier::Value, "sum_cpu", adds_as_stored}},
+      {"mean", {kNumbers, Carrier::Value, "sum_cpu", adds_as_stored}},
+      {"prod", {kNumbers, Carrier::Value, "prod_out_cpu", adds_as_stored}},
+      {"nansum", {kWideUnsigned, Carrier::Value, "nansum_cpu", adds_as_stored}},
+      {"cumsum", {kNumbers, Carrier::Value, "cumsum_out_cpu", scans_as_stored}},
+      {"cumprod", {kNumbers, Carrier::Value, "cumprod_out_cpu", scans_as_stored}},
       {"sort", {kWideUnsigned, Carrier::Order, "sorting_kernel_method_name"}},
       {"mm", {kSigned8, Carrier::Value, "addmm_impl_cpu_"}},
       {"addmm", {kSigned8, Carrier::Value, "addmm_impl_cpu_"}},
@@ -185,11 +201,12 @@ bool call_stored(const Record& r, const Arg* args, Value* results) {
   const Rule& rule = rule_of(r);
   bool taken;
   const DType stored = stored_dtype(r, args, rule, taken);
-  if (!taken || (rule.refused && rule.refused(args))) {
+  const DType refused = taken && rule.refused ? rule.refused(r, args) : DType::Undefined;
+  if (!taken || refused != DType::Undefined) {
     Infer inferred;  // the op's own checks come first, and nothing is computed without data
     if (r.infer) r.infer(inferred, args);
     if (r.kind == Kind::Kernel && r.infer && without_elements(inferred)) return false;
-    refuse(r, rule, stored);
+    refuse(r, rule, taken ? refused : stored);
   }
   if (rule.carrier == Carrier::None) return false;
   bool meta = false;

@@ -5,6 +5,7 @@ Shared by tools/record_dtypes.py, which runs it on PyTorch, and test_stored_dtyp
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import random
@@ -171,4 +172,20 @@ def expressions(torch):
         yield f"{name} {text}", plain(torch, eval, text, scope)
 
 
-PLAIN = (promotions, conversions, properties, expressions)
+def sums(torch):
+    """Sums and products in another type, of something and of nothing."""
+    others = (None, "float32", "float64", "bfloat16", "int64")
+    for name, op, other in itertools.product(STORED, ("sum", "prod", "cumsum", "cumprod"), others):
+        x = torch.tensor([1, 2, 4]).to(getattr(torch, name))
+        place = (0,) if op.startswith("cum") else ()
+        kind = {"dtype": getattr(torch, other)} if other else {}
+        for shape, taken in {"3": x, "0": x[:0], "number": x[0]}.items():
+            call = functools.partial(getattr(torch, op), taken, *place, **kind)
+            yield f"{name} {op} {other} of {shape}", plain(torch, call)
+    for name, other in itertools.product(STORED, others[1:4]):
+        x = torch.tensor([1, 2, 4]).to(getattr(torch, name))
+        call = functools.partial(torch.mean, x, dtype=getattr(torch, other))
+        yield f"{name} mean {other}", plain(torch, call)
+
+
+PLAIN = (promotions, conversions, properties, expressions, sums)
