@@ -26,8 +26,9 @@ struct Rule {
 
 DType flips_last(const Record&, const Arg* args) {
   const Tensor& self = args[0].as_tensor();
+  const int64_t dim = self.dim();
   bool last = false;
-  for (int64_t d : args[1].ints()) last |= self.dim() > 0 && wrap_dim(d, self.dim()) == self.dim() - 1;
+  for (int64_t d : args[1].ints()) last |= dim > 0 && wrap_dim(d, dim) == dim - 1;
   return last && self.numel() > 0 ? self.dtype() : DType::Undefined;
 }
 
