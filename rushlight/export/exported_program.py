@@ -44,6 +44,10 @@ class CallSpec:
     out_spec: object
 
 
+# All that guards call; the core imports by the builtins of its caller.
+_GUARD_NAMES = {"__builtins__": {"__import__": __import__, "max": max, "min": min}}
+
+
 class GuardsFn(torch.nn.Module):
     """Checks the arguments against what the program was traced for."""
 
@@ -56,7 +60,7 @@ class GuardsFn(torch.nn.Module):
         """Raises AssertionError where an argument does not fit."""
         known = dict(zip(self._names, args, strict=True))
         for text, code in self._checks:
-            if not eval(code, {"__builtins__": {}, "max": max, "min": min}, known):
+            if not eval(code, _GUARD_NAMES, known):
                 raise AssertionError(f"Guard failed: {text}")
 
 

@@ -8,6 +8,7 @@ import copy
 import inspect
 import itertools
 import math
+import threading
 import types
 import warnings
 
@@ -37,6 +38,7 @@ from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
 HAS_VARSTUFF = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _proxyable_classes: dict = {}
 _is_fx_tracing_flag = False
+_lock = threading.RLock()  # what a trace puts in the place of functions is there for all threads
 
 
 def is_fx_tracing() -> bool:
@@ -337,7 +339,7 @@ class Tracer(TracerBase):
 
         ``concrete_args``: values for some parameters, by name; the graph holds for these only.
         """
-        with _flag(), hearing():
+        with _lock, _flag(), hearing():
             return self._trace(root, concrete_args)
 
     def _trace(self, root, concrete_args) -> Graph:

@@ -179,6 +179,11 @@ def test_files_that_are_refused():
             torch.export.load(io.BytesIO(changed.getvalue()))
 
 
+def test_an_exported_module_can_be_exported():
+    again = export(export(torch.nn.Linear(2, 3), (torch.ones(4, 2),)).module(), (torch.ones(4, 2),))
+    assert again.module()(torch.ones(4, 2)).shape == (4, 3)
+
+
 def test_import_is_lazy():
     code = "import sys, rushlight; assert 'rushlight.export' not in sys.modules"
     subprocess.run([sys.executable, "-P", "-c", code], check=True)

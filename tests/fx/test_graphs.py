@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import lzma
+import threading
 from pathlib import Path
 
 import pytest
 
 import rushlight
-from rushlight import fx
+from rushlight import fx, nn
+from rushlight.nn import functional as F
 
 from . import programs
 
@@ -62,3 +64,35 @@ def test_a_folder_holds_a_module(tmp_path, monkeypatch):
 
     again = Stored().eval()
     assert rushlight.equal(again(programs.batch()), net(programs.batch()))
+
+
+def test_threads_trace_one_after_the_other():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return F.relu(F.softmax(self.layer(x), 0))
+
+    codes, plain, done = [], [], threading.Event()
+
+    def trace():
+        for _ in range(10):
+            codes.append(fx.symbolic_trace(Net()).code)
+
+    def compute():
+        while not done.is_set():
+            plain.append(F.softmax(rushlight.ones(2), 0).tolist())
+
+    tracers = [threading.Thread(target=trace) for _ in range(4)]
+    beside = threading.Thread(target=compute)
+    for thread in (beside, *tracers):
+        thread.start()
+    for thread in tracers:
+        thread.join()
+    done.set()
+    beside.join()
+    assert len(codes) == 40 and len(set(codes)) == 1
+    assert plain and all(values == [0.5, 0.5] for values in plain)
+    assert rushlight.is_tensor(F.relu(rushlight.ones(1)))
