@@ -16,7 +16,8 @@ def _assert(condition, message) -> None:
         from .overrides import handle_torch_function
 
         return handle_torch_function(_assert, (condition,), condition, message)
-    assert condition, message
+    if not condition:
+        raise AssertionError(message)
 
 
 def _assert_async(input, assert_msg=None) -> None:

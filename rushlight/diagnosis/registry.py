@@ -22,7 +22,8 @@ KINDS: dict[str, Kind] = {}
 
 def kind(id: str, title: str, text: str) -> Kind:
     """Enters a kind; its id keeps its meaning for ever."""
-    assert id not in KINDS, id
+    if id in KINDS:
+        raise ValueError(f"{id} is a kind already")
     KINDS[id] = Kind(id, title, text.strip())
     return KINDS[id]
 

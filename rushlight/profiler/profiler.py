@@ -44,11 +44,12 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
         skip_first: steps before the first cycle.
         skip_first_wait: not 0: the first cycle has no ``wait``.
     """
-    assert wait >= 0 and warmup >= 0 and active > 0 and repeat >= 0 and skip_first >= 0, (
-        f"Invalid profiler schedule arguments. Got wait={wait} (need >= 0), warmup={warmup} "
-        f"(need >= 0), active={active} (need > 0), repeat={repeat} (need >= 0), "
-        f"skip_first={skip_first} (need >= 0)."
-    )
+    if min(wait, warmup, repeat, skip_first) < 0 or active <= 0:
+        raise AssertionError(
+            f"Invalid profiler schedule arguments. Got wait={wait} (need >= 0), warmup={warmup} "
+            f"(need >= 0), active={active} (need > 0), repeat={repeat} (need >= 0), "
+            f"skip_first={skip_first} (need >= 0)."
+        )
     if warmup == 0:
         warnings.warn(
             "Profiler won't be using warmup, this can skew profiler results", stacklevel=2
@@ -56,7 +57,8 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
     cycle = wait + warmup + active
 
     def action(step: int) -> ProfilerAction:
-        assert step >= 0, f"Step must be non-negative. Got {step}."
+        if step < 0:
+            raise AssertionError(f"Step must be non-negative. Got {step}.")
         step -= skip_first
         if step < 0:
             return ProfilerAction.NONE
@@ -188,33 +190,38 @@ class _KinetoProfile:
 
     def events(self) -> EventList:
         """All events, in order of their beginning."""
-        assert self.profiler, "Profiler must be initialized before accessing events"
+        if not self.profiler:
+            raise AssertionError("Profiler must be initialized before accessing events")
         return self.profiler.function_events
 
     def key_averages(
         self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False
     ) -> EventList:
         """Events of one name summed up, apart by input shapes or innermost lines if asked for."""
-        assert self.profiler, "Profiler must be initialized before getting key averages"
+        if not self.profiler:
+            raise AssertionError("Profiler must be initialized before getting key averages")
         return self.profiler.key_averages(
             group_by_input_shape, group_by_stack_n, group_by_overload_name
         )
 
     def export_chrome_trace(self, path) -> None:
         """Writes the last recording for chrome://tracing and Perfetto; ``.gz`` compresses it."""
-        assert self.profiler, "Profiler must be initialized before exporting chrome trace"
+        if not self.profiler:
+            raise AssertionError("Profiler must be initialized before exporting chrome trace")
         options = ("record_shapes", "profile_memory", "with_stack", "with_flops")
         metadata = {name: 1 for name in options if getattr(self, name)} | self._metadata
         trace.write(path, trace.as_trace(self.events(), metadata))
 
     def export_stacks(self, path, metric="self_cpu_time_total") -> None:
         """Writes stacks with a metric each; needs ``with_stack=True``."""
-        assert self.profiler, "Profiler must be initialized before exporting stacks"
+        if not self.profiler:
+            raise AssertionError("Profiler must be initialized before exporting stacks")
         self.profiler.export_stacks(path, metric)
 
     def export_memory_timeline(self, path, device=None) -> None:
         """Writes live bytes by category over time as JSON: times in us, bytes by category."""
-        assert self.profiler, "Profiler must be initialized before exporting a memory timeline"
+        if not self.profiler:
+            raise AssertionError("Profiler must be initialized before exporting a memory timeline")
         from .memory_timeline import timeline
 
         points = timeline(self.profiler.recording)
@@ -274,7 +281,8 @@ class profile(_KinetoProfile):
         post_processing_timeout_s=None,
     ):
         self.activities = set(activities) if activities is not None else supported_activities()
-        assert len(self.activities) > 0, "No valid profiler activities found"
+        if not self.activities:
+            raise AssertionError("No valid profiler activities found")
         if ProfilerActivity.CUDA in self.activities or use_cuda:
             warnings.warn("CUDA is not available, disabling CUDA profiling", stacklevel=2)
         super().__init__(

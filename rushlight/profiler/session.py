@@ -182,5 +182,6 @@ class profile:
 
     def export_stacks(self, path, metric="self_cpu_time_total") -> None:
         """Writes stacks with a metric each; needs ``with_stack=True``."""
-        assert self.with_stack, "export_stacks() requires with_stack=True"
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
         self.function_events.export_stacks(path, metric)
