@@ -5,4 +5,5 @@ import sys
 from rushlight.cli import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if status := main():
+        sys.exit(status)

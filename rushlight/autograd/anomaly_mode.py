@@ -53,7 +53,7 @@ def _stack_text() -> str:
     import traceback
 
     frames = list(traceback.walk_stack(sys._getframe(1)))  # the innermost first
-    command = getattr(sys.modules.get("rushlight.cli.run"), "__file__", None)
+    command = getattr(sys.modules.get("rushlight.cli.program"), "__file__", None)
     files = [frame.f_code.co_filename for frame, _ in frames]
     if command in files:
         frames = frames[: files.index(command)]

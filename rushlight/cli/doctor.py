@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from . import run
+from .program import prepared
 
 
 def add(subparsers) -> None:
@@ -44,12 +45,13 @@ def _doctor(options) -> int:
 
     run.absolute(options, "html", "json")
     changed = trial.changed_sources()
-    command = [*(["-m"] if options.module else []), options.target, *options.args]
-    program = run.prepared(options.target, options.args, options.module, changed)
+    program = prepared(options, changed)
+    program.show()
     if changed:
         trial.restrict()
-    doctor = Doctor(command, not options.no_trials, frozenset(options.ignore))
-    status = doctor.run(lambda: run.ended(program))
+    trials = program.repeatable and not options.no_trials
+    doctor = Doctor(run.command(options), trials, frozenset(options.ignore))
+    status = doctor.run(lambda: run.ended(program.run))
     if doctor.error is not None:
         run.show_error(doctor.error, noted=False)
     findings = doctor.findings()

@@ -6,6 +6,7 @@ import json
 import os
 
 from . import run
+from .program import prepared
 
 
 def add(subparsers) -> None:
@@ -48,14 +49,15 @@ def _profile(options) -> int:
     from rushlight.profiler.trials import Trials
 
     run.absolute(options, "html", "report", "trace")
-    program = run.prepared(options.target, options.args, options.module)
+    program = prepared(options)
+    program.show()
     machine = calibration.machine(options.calibrate)
     session = profile(record_shapes=True, profile_memory=True, with_modules=True)
     watching = [_Stopping(session, options.steps), *([Trials()] if options.trials else [])]
     session.__enter__()
     for watched in watching:
         watched.install()
-    status, error = run.ended(program)
+    status, error = run.ended(program.run)
     for watched in watching:
         watched.remove()
     session.__exit__(None, None, None)

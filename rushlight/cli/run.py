@@ -7,9 +7,8 @@ import contextlib
 import os
 import re
 import sys
-import types
 
-from rushlight import _alias
+from . import program
 
 
 def add(subparsers) -> None:
@@ -17,7 +16,8 @@ def add(subparsers) -> None:
     parser = subparsers.add_parser(
         "run",
         help="run a program with torch meaning Rushlight",
-        usage="rushlight run script.py [args ...]\n       rushlight run -m module [args ...]",
+        usage="rushlight run script.py [args ...]\n       rushlight run -m module [args ...]\n"
+        "       rushlight run -c text [args ...]",
         description="Runs a program as python does, but 'import torch' gives it Rushlight, in "
         "this process and in its workers.",
         allow_abbrev=False,
@@ -28,11 +28,15 @@ def add(subparsers) -> None:
 
 def add_target(parser) -> None:
     """Declares the program that a command runs."""
-    parser.add_argument("-m", dest="module", action="store_true", help="the target is a module")
+    flag = parser.add_mutually_exclusive_group()
+    for name, what in ("-m", "a module"), ("-c", "a program's text"):
+        flag.add_argument(
+            name, dest="flag", action="store_const", const=name, help=f"the target is {what}"
+        )
     parser.add_argument(
         "target",
         metavar="script",
-        help="a script, a folder or zip with __main__.py, or a module",
+        help="a script, a folder or zip with __main__.py, a pyc, - for standard input, or a module",
     )
     rest = parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments for the program")
     rest.required = False  # "the following arguments are required: script" is all to be said
@@ -40,92 +44,8 @@ def add_target(parser) -> None:
 
 
 def _run(options) -> int:
-    as_main(prepared(options.target, options.args, options.module))
+    as_main(program.prepared(options).run)
     return 0
-
-
-def prepared(target: str, args: list[str], is_module: bool, changed: dict[str, str] | None = None):
-    """Makes this process ready for a program; returns the function that runs it as ``__main__``.
-
-    ``changed`` maps files to the text that is to run in their place, for trials of a change.
-    """
-    _alias.install()
-    if changed:
-        _change_sources(changed)
-    sys.argv = ["-m" if is_module else target, *args]
-    if is_module:
-        _set_first_path(os.getcwd())
-        return lambda: _run_module(target)
-    if os.path.isdir(target) or target.endswith((".zip", ".pyz", ".egg")):
-        _set_first_path(os.path.abspath(target))
-        return lambda: _run_module("__main__", False)
-    _set_first_path(os.path.dirname(os.path.realpath(target)))
-    source = _read(target, (changed or {}).get(os.path.abspath(target)))
-    return lambda: exec(compile(source, os.path.abspath(target), "exec"), _fresh_main(target))
-
-
-def _change_sources(changed: dict[str, str]) -> None:
-    """Modules of the program are read from ``changed`` where it has their file."""
-    import linecache
-    from importlib.machinery import SourceFileLoader
-
-    read = SourceFileLoader.get_data
-
-    def get_data(self, path):
-        text = changed.get(os.path.abspath(path))
-        if text is None and path.endswith(".pyc"):
-            source = self.path
-            if os.path.abspath(source) in changed:
-                raise OSError("compiled from the file as it was")
-        return read(self, path) if text is None else text.encode()
-
-    SourceFileLoader.get_data = get_data
-    for file, text in changed.items():
-        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-
-
-def _set_first_path(folder: str) -> None:
-    if not sys.flags.safe_path:
-        sys.path[0] = folder
-
-
-def _run_module(name: str, alter_argv: bool = True) -> None:
-    import runpy
-
-    _fresh_main(None)
-    runpy._run_module_as_main(name, alter_argv)
-
-
-def _fresh_main(path: str | None) -> dict:
-    """A new ``__main__`` in place of the command line's own; returns its namespace."""
-    module = types.ModuleType("__main__")
-    module.__builtins__ = __builtins__
-    if path is not None:
-        from importlib.machinery import SourceFileLoader
-
-        path = os.path.abspath(path)
-        module.__file__ = path
-        module.__cached__ = None
-        module.__loader__ = SourceFileLoader("__main__", path)
-    sys.modules["__main__"] = module
-    return module.__dict__
-
-
-def _read(path: str, text: str | None) -> str | bytes:
-    """A script's source; ``text`` if it is not None."""
-    if text is not None:
-        return text
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        # As python says it, with its exit status.
-        print(
-            f"{sys.executable}: can't open file {os.path.abspath(path)!r}: "
-            f"[Errno {error.errno}] {error.strerror}",
-            file=sys.stderr,
-        )
-        raise SystemExit(2) from None
 
 
 def as_main(call) -> None:
@@ -186,14 +106,20 @@ def absolute(options, *names: str) -> None:
             setattr(options, name, os.path.abspath(getattr(options, name)))
 
 
+def command(options) -> list[str]:
+    """The program and its arguments, as they were given."""
+    return [*filter(None, [options.flag]), options.target, *options.args]
+
+
 def described(options) -> dict[str, str]:
     """What the head of a page says of a run: its title, command and date."""
     import datetime
 
-    name = options.target if options.module else os.path.basename(options.target)
+    name = options.target if options.flag == "-m" else os.path.basename(options.target)
+    names = {"-c": "program text", "-": "standard input"}
     return {
-        "title": name,
-        "command": " ".join([*(["-m"] if options.module else []), options.target, *options.args]),
+        "title": names.get(options.flag or options.target, name),
+        "command": " ".join(command(options)),
         "date": datetime.datetime.now().isoformat(" ", "minutes"),
     }
 
@@ -233,10 +159,10 @@ def _show_without_our_frames(error: BaseException) -> None:
 
 
 def program_part(traceback):
-    """The part of a traceback below this file's frames."""
+    """The part of a traceback below the command line's frames."""
     part = traceback
     while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == __file__:
+        if traceback.tb_frame.f_code.co_filename in (__file__, program.__file__):
             part = traceback.tb_next
         traceback = traceback.tb_next
     return part

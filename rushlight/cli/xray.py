@@ -6,6 +6,7 @@ import os
 import sys
 
 from . import run
+from .program import prepared
 
 
 def add(subparsers) -> None:
@@ -38,10 +39,10 @@ def _xray(options) -> int:
         return 2
     run.absolute(options, "html")
     about = run.described(options)
-    script = None if options.module else os.path.abspath(options.target)
-    program = run.prepared(options.target, options.args, options.module)
-    xray = Xray(about, script, options.events)
-    status = xray.run(lambda: run.ended(program))
+    program = prepared(options)
+    program.show()
+    xray = Xray(about, program.file, options.events)
+    status = xray.run(lambda: run.ended(program.run))
     if xray.error is not None:
         run.show_error(xray.error)
     pages.write(options.html, "xray", f"xray {about['title']}", xray.data())

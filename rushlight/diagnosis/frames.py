@@ -16,6 +16,7 @@ from .source import Source
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MISSING = object()
+typed: set[str] = set()  # names of the user's text that is in no file: "<stdin>"
 _MOST_TURNS = 1000
 _OWN_FRAMES = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 
@@ -28,7 +29,7 @@ def is_user_code(code: CodeType) -> bool:
 def is_user_path(file: str) -> bool:
     """Whether a file is the user's own: not ours, not an installed library's."""
     if file.startswith(("<", _PACKAGE)):
-        return False
+        return file in typed
     return not any(part in file for part in ("site-packages", "dist-packages", "lib/python3"))
 
 

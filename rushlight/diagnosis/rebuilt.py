@@ -104,7 +104,7 @@ class Rebuilt:
                 room, before = dict(vars(home)), dict(vars(home))
             else:
                 return None
-            exec(compile(tree, file, "exec"), room)
+            exec(compile(tree, file, "exec", dont_inherit=True), room)
             for name, value in list(names.items()):  # what was imported from there
                 if name in before and before[name] is value and room.get(name) is not value:
                     names[name] = room[name]

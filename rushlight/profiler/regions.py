@@ -181,7 +181,7 @@ class Block:
         once = ast.parse("for __once in (0,):\n    pass").body[0]
         once.body = body
         tree = ast.fix_missing_locations(ast.Module(body=[once], type_ignores=[]))
-        return compile(tree, "<the region, run again>", "exec")
+        return compile(tree, "<the region, run again>", "exec", dont_inherit=True)
 
     def tensors(self) -> list:
         return list(self.names.values())

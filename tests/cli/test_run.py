@@ -1,8 +1,14 @@
 """``rushlight run`` runs programs as python does, with torch meaning Rushlight."""
 
+import marshal
 import os
+import py_compile
+import re
 import subprocess
 import sys
+import zipfile
+from importlib.util import MAGIC_NUMBER
+from pathlib import Path
 
 import pytest
 
@@ -83,6 +89,125 @@ def test_folder_looks_like_python(program, tmp_path):
     program(SHOW, "app/__main__.py")
     ours, theirs = run("app", "x"), python("app", "x")
     assert (ours.stdout, ours.stderr) == (theirs.stdout, theirs.stderr)
+
+
+EVERYTHING = """
+import inspect, sys
+print(sys.argv, sys.path[0], sys.modules["__main__"].__dict__ is globals())
+print({n: type(v).__name__ if n in ("__loader__", "__spec__") else v for n, v in globals().items()
+       if n not in ("__builtins__", "inspect", "sys")})
+print(type(__builtins__), inspect.ismodule(__builtins__), repr(sys.modules["__main__"]))
+def annotated(x: int): pass
+print(annotated.__annotations__)
+if len(sys.argv) > 1:
+    annotated()
+"""
+
+
+def compiled(name):
+    py_compile.compile("program.py", cfile=name)
+
+
+def zipped(name, before=b""):
+    with zipfile.ZipFile(name, "w") as file:
+        file.write("program.py", "__main__.py")
+    whole = before + Path(name).read_bytes()
+    Path(name).write_bytes(whole)
+
+
+def same(*args, **options):
+    ours, theirs = run(*args, **options), python(*args, **options)
+    hidden = [re.sub("0x[0-9a-f]+", "0x", done.stdout) for done in (ours, theirs)]
+    assert hidden[0] == hidden[1]
+    assert (ours.stderr, ours.returncode) == (theirs.stderr, theirs.returncode)
+    return ours
+
+
+def test_everything_python_runs(program, tmp_path):
+    program(EVERYTHING)
+    (tmp_path / "deep").mkdir()
+    for name in ("no_extension", "named.zip", "deep/own.py"):
+        program(EVERYTHING, name)
+    os.symlink("deep/own.py", "link.py")
+    compiled("program.pyc")
+    compiled("no_extension_either")
+    zipped("archive")
+    zipped("with_a_head", b"#!/usr/bin/env python3\n")
+    here = ["./program.py", "deep/../program.py", "link.py", "no_extension", "named.zip"]
+    for name in [*here, "program.pyc", "no_extension_either", "archive", "with_a_head"]:
+        assert same(name, "x").stdout, name
+    for args in (["-m", "program", "x"], ["-mprogram"], ["-c", EVERYTHING, "-x"]):
+        assert same(*args).stdout, args
+    assert same("-", "x", input=EVERYTHING).stdout
+    assert same("-", input="").returncode == 0
+    assert same("-", input="import sys\nprint(repr(sys.stdin.read()))\n").stdout == "''\n"
+
+
+def test_folders_and_zips_come_first_on_a_safe_path_too(program):
+    program(EVERYTHING)
+    zipped("archive")
+    ours, theirs = python("-P", "-m", "rushlight", "run", "archive"), python("-P", "archive")
+    assert ours.stdout.splitlines()[0] == theirs.stdout.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    "name, data",
+    [
+        ("short.pyc", b"\xa7"),
+        ("other.pyc", b"print(1)"),
+        ("cut.pyc", MAGIC_NUMBER + bytes(12) + b"\xe3"),
+        ("no_code.pyc", MAGIC_NUMBER + bytes(12) + marshal.dumps(5)),
+        ("latin.py", b"# coding: latin-1\nprint(ascii('\xe9'))"),
+        ("marked.py", b"\xef\xbb\xbfprint(1)"),
+        ("undeclared.py", b"print(1)\n'\xe9'"),
+        ("null.py", b"print(1)\n'a\0b'\n"),
+        ("broken.zip", b"PK\x03\x04"),
+        ("returns.py", b"print(1)\r\nprint('''a\r\nb''')\r\n1 / 0"),
+    ],
+)
+def test_what_is_no_program_is_told_as_python_does(program, tmp_path, name, data):
+    (tmp_path / name).write_bytes(data)
+    same(name)
+
+
+def test_a_program_from_a_pipe(program):
+    shown = "import sys; print(sys.path[0], __file__.startswith('/dev/fd/'))"
+    for command in ("", " -m rushlight run", " -m rushlight xray"):
+        text = f'{sys.executable}{command} <(echo "{shown}")'
+        done = subprocess.run(
+            ["bash", "-c", text], capture_output=True, text=True, check=False, timeout=60
+        )
+        assert done.stdout.endswith("/dev/fd True\n"), (command, done)
+
+
+def test_reports_know_the_lines_of_a_typed_program(program):
+    text = "import torch\na = torch.ones(2, 3)\na @ a\n"
+    for args, words in ((["-"], {"input": text}), (["-c", text], {})):
+        done = python("-m", "rushlight", "doctor", *args, **words)
+        assert "matmul-shapes" in done.stderr, done.stderr
+        assert "a @ a.T" in done.stderr, done.stderr
+
+
+TRAP = """
+import torch
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for _ in range(5):
+    model(torch.ones(2, 4)).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+
+def test_what_cannot_run_again_is_not_tried(program):
+    program(TRAP)
+    compiled("program.pyc")
+    zipped("archive")
+    again = python("-m", "rushlight", "doctor", "./program.py").stderr
+    assert "script run again" in again, again
+    for args, words in ((["-"], {"input": TRAP}), (["program.pyc"], {}), (["archive"], {})):
+        done = python("-m", "rushlight", "doctor", *args, **words)
+        assert "gradients-never-zeroed" in done.stderr, done.stderr
+        assert "run again" not in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from rushlight.profiler.names import MODULE, NODE, OP, RANGE
 
-from ..frames import is_user_code
+from ..frames import is_user_code, typed
 from .places import Place, read_place
 
 _FRAMEWORKS = ("Optimizer.", "enumerate(DataLoader)#")  # ranges that the package itself writes
@@ -103,7 +103,7 @@ class Reading:
         """What the source says of an origin; None where it is no file's."""
         if origin not in self._places:
             at = self.recording.place(origin)
-            real = at is not None and not at[0].startswith("<")
+            real = at is not None and (not at[0].startswith("<") or at[0] in typed)
             self._places[origin] = read_place(at) if real else None
         return self._places[origin]
 
