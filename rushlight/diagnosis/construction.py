@@ -18,10 +18,10 @@ from .source import Source
 
 @dataclass
 class Step:
-    """One call on the way to a module: its source, and its node."""
+    """One call on the way to a module, or a default that it took: its source, and its node."""
 
     source: Source
-    call: ast.Call
+    call: ast.Call | ast.Constant
 
     @property
     def line(self) -> int:
@@ -42,6 +42,8 @@ class Change:
 
     @property
     def changed_call(self) -> str:
+        if self.node is self.step.call:  # the default of a parameter
+            return self.text
         before, after = self.step.source.segment(self.node), self.text
         call = self.step.source.segment(self.step.call)
         at = call.find(before, len(self.step.source.segment(self.step.call.func)))
@@ -97,7 +99,25 @@ def number_changes(module, position: int, name: str, wanted: int, sizes=()) -> l
         if sibling is not None:
             return [sibling, *found]
         node = argument(outer, *parameter)
+        if node is None:
+            found = _default(step, outer, parameter[1], wanted) + found
     return found
+
+
+def _default(step: Step, outer: ast.Call, name: str, wanted: int) -> list[Change]:
+    """The default of a parameter that the caller left out, as a change of it."""
+    function = step.source.function_of(step.call)
+    given = [*outer.args, *outer.keywords]
+    if any(isinstance(a, ast.Starred) or getattr(a, "arg", "") is None for a in given):
+        return []
+    a = function.args
+    places = [*a.posonlyargs, *a.args]
+    pairs = [*zip(places[len(places) - len(a.defaults) :], a.defaults, strict=True)]
+    pairs += zip(a.kwonlyargs, a.kw_defaults, strict=True)
+    for parameter, default in pairs:
+        if parameter.arg == name and isinstance(default, ast.Constant):
+            return [Change(Step(step.source, default), default, str(wanted))]
+    return []
 
 
 def _sibling(

@@ -8,6 +8,7 @@ from . import (
     further_traps,
     more_traps,
     newer_traps,
+    training_traps,
     traps,
     variants,
 )
@@ -23,7 +24,8 @@ WITHOUT_FIX = {
 
 
 MODULES = {m.__name__.rpartition(".")[2]: m for m in
-           (more_traps, variants, everyday_traps, newer_traps, further_traps)}  # fmt: skip
+           (more_traps, variants, everyday_traps, newer_traps, further_traps,
+            training_traps)}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=MODULES)

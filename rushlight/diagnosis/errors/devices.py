@@ -42,6 +42,46 @@ module.to_empty(device=...) and its values from load_state_dict or from its own 
 )
 
 
+kind(
+    "loaded-onto-meta",
+    "Weights were loaded into a module without memory",
+    """
+A module built under torch.device("meta") has shapes and no values. load_state_dict copies into the
+parameters that are there, and a copy into a meta tensor does nothing (a warning says so). Take the
+loaded tensors themselves, load_state_dict(state, assign=True), or give the module memory first:
+module.to_empty(device="cpu").
+""",
+)
+
+
+@explains(
+    (RuntimeError, NotImplementedError),
+    r"meta",
+)
+def on_meta(raised: Raised):
+    """A load_state_dict whose module is on meta still."""
+    modules = raised.modules()
+    own = list(modules[0].named_parameters()) if modules else []
+    empty = [name for name, p in own if p.device.type == "meta"]
+    loads = [
+        s
+        for s in upstream.calls(upstream.user_sources(raised), "load_state_dict")
+        if changes.keyword(s.node, "assign") is None
+    ]
+    if not empty or len(loads) != 1:
+        return None
+    at, spot = raised.innermost, loads[0]
+    text = changes.with_keyword(spot.source, spot.node, "assign", "True")
+    return raised.finding(
+        "loaded-onto-meta",
+        f"load_state_dict copied into meta tensors: {len(empty)} of {len(own)} have no values",
+        spot.place,
+        evidence=[f"{len(empty)} of {len(own)} parameters are on meta: {', '.join(empty[:3])}"],
+        related=at.related(spot.place, "the call that needs values"),
+        fixes=[Fix(f"{text}: takes the loaded tensors", [spot.source.replace((spot.node, text))])],
+    )
+
+
 @explains(
     (AssertionError, RuntimeError, NotImplementedError),
     r"Torch not compiled with (CUDA|XPU|MPS)|Cannot access accelerator device"

@@ -131,7 +131,7 @@ def _other_layout(raised: Raised, at, given, wanted: int) -> list[Fix]:
     options = []
     if given.dim() == 3 and given.shape[-1] == wanted and raised.match[2].count(",") == 2:
         options = ["transpose(1, 2)"]
-    elif given.dim() == 4 and given.shape[-1] == wanted:
+    elif given.dim() == 4 and given.shape[-1] == wanted and given.grad_fn is None:
         options = ["permute(0, 3, 1, 2)"]
     elif shown.dim() == 3 and shown.shape[-1] == wanted:
         options = ["permute(2, 0, 1)"]
@@ -375,6 +375,8 @@ def hidden(raised: Raised):
             fixes.append(
                 Fix(f"batch {wanted[-2]}", [spot.source.replace((numbers[0], str(wanted[-2])))])
             )
+    begins = _zeros_left_out(at, upstream.inner(raised.error, "hx")) if not fixes else []
+    fixes += begins
     return raised.finding(
         "layer-width",
         f"a state of {have}, wanted is {wanted}",
@@ -383,6 +385,20 @@ def hidden(raised: Raised):
         fixes=fixes,
         related=[Related(at.file, at.line, "the call that failed")],
     )
+
+
+def _zeros_left_out(at, state) -> list[Fix]:
+    """A state of zeros is what the module begins with itself: for the batch that it gets."""
+    parts = state if isinstance(state, tuple) else (state,)
+    call = at.node
+    if not isinstance(call, ast.Call) or not all(map(values.is_tensor, parts)):
+        return []
+    if any(bool((p.detach() != 0).any()) for p in parts):
+        return []
+    if len(call.args) != 2 or call.keywords:
+        return []
+    text = changes.call_text(at.source, call, None, [at.source.segment(call.args[0])])
+    return [Fix(f"{text}: it begins with zeros itself", [at.source.replace((call, text))])]
 
 
 def _layers_of_state(raised: Raised, at, state, have, wanted, evidence):

@@ -149,6 +149,59 @@ def mask_shape(raised: Raised):
     )
 
 
+kind(
+    "padding-as-attention-mask",
+    "A mask of the padding was given as the mask of the attention",
+    """
+An attention mask is (steps, keys): which position may look at which, the same for all samples. A
+mask of the padding is (batch, keys): which keys of each sample are filled up. MultiheadAttention
+takes it as key_padding_mask, the layers of nn.Transformer as src_key_padding_mask (in a decoder:
+tgt_key_padding_mask and memory_key_padding_mask). With as many samples as steps nothing raises.
+""",
+)
+
+PADDING = {
+    "attn_mask": "key_padding_mask",
+    "mask": "src_key_padding_mask",
+    "src_mask": "src_key_padding_mask",
+    "tgt_mask": "tgt_key_padding_mask",
+    "memory_mask": "memory_key_padding_mask",
+}
+
+
+@explains(
+    RuntimeError,
+    r"The shape of the 2D attn_mask is torch\.Size\(\[(\d+), (\d+)\]\), but should be "
+    r"\((\d+), (\d+)\)",
+)
+def padding(raised: Raised):
+    """The mask under the keyword that it is meant for."""
+    at = raised.innermost
+    have, wanted = (tuple(int(raised.match[i]) for i in pair) for pair in ((1, 2), (3, 4)))
+    if not isinstance(at.node, ast.Call) or have[1] != wanted[1]:
+        return None
+    query = next((v for _, v in upstream.tensors(at) if v.dim() == 3), None)
+    if query is None or have[0] not in tuple(query.shape[:2]):
+        return None
+    source, fixes = at.source, []
+    for given in at.node.keywords:
+        held = upstream.value(at, given.value)
+        if given.arg not in PADDING or not values.is_tensor(held) or tuple(held.shape) != have:
+            continue
+        whole = f"{PADDING[given.arg]}={source.segment(given.value)}"
+        fixes.append(Fix(whole, [source.replace((given, whole))]))
+    if not at.node.keywords and len(at.node.args) == 2:  # layer(x, mask)
+        part = at.node.args[1]
+        whole = f"src_key_padding_mask={source.segment(part)}"
+        fixes.append(Fix(whole, [source.replace((part, whole))]))
+    return raised.finding(
+        "padding-as-attention-mask",
+        f"the mask is {have}, a row for each sample: that is one of the padding",
+        evidence=[f"query {values.describe(query)}: an attention mask would be {wanted}"],
+        fixes=fixes,
+    )
+
+
 @explains(
     (RuntimeError, IndexError, TypeError),
     r"only supports boolean masks|expected condition to be a boolean|expected BoolTensor"

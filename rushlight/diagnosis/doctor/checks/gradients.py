@@ -61,6 +61,9 @@ class State:
         self.piled, self.steps, self.lost = 0, 0, 0
         self.backward_site = self.step_site = self.lost_site = None
         self.norms = []
+        self.dropped = []  # where gradients were cleared that no step had used, since the last one
+        self.steps_now = False  # a closure may clear and compute gradients within the step
+        self.partly, self.shares = 0, None  # steps behind such clearings, and the last of these
         self.zero_site = self.apart = None  # where gradients are cleared, though not at each step
 
 
@@ -87,6 +90,7 @@ class Zeroing(Check):
         watch = doctor.watch
         watch.on("backward", self.backward)
         watch.on("step", self.step)
+        watch.on("stepped", self.stepped)
         watch.on("zero_grad", lambda optimizer: self.zero(optimizer, places.here()))
         watch.on("module_zero_grad", self.module_zero)
         watch.on("optimizer", lambda optimizer: self.state(optimizer))
@@ -102,6 +106,8 @@ class Zeroing(Check):
         state.zeroed, state.zero_site = True, site
         if state.backwards:
             state.zeroed_after = site
+            if not state.steps_now:
+                state.dropped.append(site)
         state.backwards = 0
 
     def module_zero(self, module):
@@ -130,7 +136,14 @@ class Zeroing(Check):
             state.apart = state.zero_site or state.apart
             if state.piled in (1, 2, 4, 8, 16) or state.piled % 64 == 0:
                 state.norms.append(_norm(optimizer))
+        if state.backwards == 1 and len(state.dropped) > 1 and len(set(state.dropped)) == 1:
+            state.partly += 1
+            state.shares = (state.dropped[0], len(state.dropped) + 1)
         state.zeroed, state.backwards, state.zeroed_after = False, 0, None
+        state.dropped, state.steps_now = [], True
+
+    def stepped(self, optimizer):
+        self.state(optimizer).steps_now = False
 
     def findings(self, doctor):
         out = []
@@ -140,7 +153,30 @@ class Zeroing(Check):
                 out.append(self.never(state))
             elif state.lost >= 2 and state.lost >= 0.9 * state.steps:
                 out.append(self.wrong_place(state))
+            elif state.partly >= 2 and state.partly >= 0.9 * (state.steps - 1):
+                out.append(self.each_backward(state))
         return out
+
+    def each_backward(self, state):
+        """Gradients that are to add up over several backward calls, cleared before each."""
+        (site, count), step, fixes = state.shares, state.step_site, []
+        if site.statement is not None and step.statement is not None:
+            text = site.source.segment(site.statement)
+            edits = [site.source.remove(site.statement)]
+            if step.file == site.file and text.endswith(")") and step.code is site.code:
+                edits.append(step.source.insert_after(step.statement, text))
+                fixes.append(Fix(f"{text} after the step", edits))
+        evidence = [
+            (
+                f"{count} backward calls before each step, {count - 1} of them cleared unused; "
+                f"{state.partly} of {state.steps} steps"
+            )
+        ]
+        return found(
+            "gradients-zeroed-before-step", "wrong result", site,
+            f"of {count} backward calls the step uses the last alone", evidence,
+            [(state.backward_site, "the backward"), (step, "the step")], fixes,
+        )  # fmt: skip
 
     def never(self, state):
         evidence = [
