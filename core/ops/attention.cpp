@@ -104,8 +104,14 @@ const auto attention_backward =
     expect_like(grad, sizes, q.dtype(), op, "grad_out");
     expect_like(out, sizes, q.dtype(), op, "out");
     expect_like(logsumexp, Ints(sizes.data(), 3), q.dtype(), op, "logsumexp");
-    // PyTorch lays gradients out as (batch, length, heads, features).
+    // PyTorch lays gradients out as (batch, length, heads, features), but for operands whose last
+    // dimension is not dense: these go through plain products there.
+    const bool dense = q->strides[3] == 1 && k->strides[3] == 1 && v->strides[3] == 1;
     for (const Tensor* t : {&q, &k, &v}) {
+      if (!dense) {
+        r.result(t->sizes(), t->dtype(), t->device());
+        continue;
+      }
       const int64_t heads = (*t)->sizes[1], length = (*t)->sizes[2], features = (*t)->sizes[3];
       r.result(t->sizes(), Dims{length * heads * features, features, heads * features, 1},
                t->dtype(), t->device());

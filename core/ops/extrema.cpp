@@ -78,7 +78,8 @@ const Op<Tensor(Tensor, Tensor, Ints, bool)> equal_shares =
     expect(kept || extreme.sizes() == Ints(reduced_sizes(self.sizes(), gone, false)),
            "_equal_shares", "the extreme has other sizes");
     expect(extreme.dtype() == self.dtype(), "_equal_shares", "the extreme has another dtype");
-    r.like(self);
+    if (dim.empty()) r.result(self.sizes(), self.dtype(), self.device());
+    else r.like(self);
   })
   .kernel([](Tensor& result, const Tensor& self, const Tensor& extreme, Ints dim, bool nan) {
     const uint64_t gone = reduced_mask(dim, self.dim());

@@ -350,7 +350,7 @@ const auto soft_margin_loss = define<Tensor(Tensor, Tensor, int64_t)>(
   .produce([](const Tensor& self, const Tensor& target, int64_t reduction) {
     refuse_gradient("soft_margin_loss", "target", target);
     NoGrad quiet;
-    const Tensor loss = reduced(log1p(exp(-target * self)), reduction);
+    const Tensor loss = reduced(log1p(exp(-self * target)), reduction);
     check(can_cast(loss.dtype(), self.dtype()), "result type ", type_name_of(loss.dtype()),
           " can't be cast to the desired output type ", type_name_of(self.dtype()));
     return to_dtype(loss, self.dtype());
@@ -372,7 +372,7 @@ const auto kl_elements = define<Tensor(Tensor, Tensor)>(
   .forms(Hidden)
   .pointwise(kernels::kl_div)
   .grad("self", "grad, target", [](const Tensor& grad, const Tensor& target) {
-    return -(grad * target);
+    return -grad * target;
   })
   .grad("target", "grad, self, target", [](const Tensor& grad, const Tensor& self,
                                            const Tensor& target) {
@@ -401,9 +401,12 @@ const auto kl_div = define<Tensor(Tensor, Tensor, int64_t, bool)>(
     if (log_target) return reduced(exp(target) * (target - self), reduction);
     // Halves are rounded after each step, as PyTorch does.
     const bool whole = compute_of(self.dtype()) == self.dtype() && self.dtype() == target.dtype();
-    const Tensor loss = whole ? Tensor(kl_elements(self, target))
-                              : rounded_xlogx(target) - target * self;
-    return reduced(loss, reduction);
+    if (!whole) return reduced(rounded_xlogx(target) - target * self, reduction);
+    // The order in memory is the target's.
+    if (self.strides() != target.strides()) {
+      return reduced(xlogy(target, target) - target * self, reduction);
+    }
+    return reduced(kl_elements(self, target), reduction);
   });
 
 const auto hinge_embedding_loss = define<Tensor(Tensor, Tensor, double, int64_t)>(

@@ -71,14 +71,13 @@ const Op<Tensor(Tensor, Scalar)> pow_number = define<Tensor(Tensor, Scalar)>(
   .choose([](const Tensor& self, const Scalar& exponent) { return power(self, exponent); })
   .grad("self", "grad, self, exponent",
         [](const Tensor& grad, const Tensor& self, const Scalar& exponent) {
-    if (exponent.equal(0)) return flat(grad);
+    if (exponent.equal(0)) return zeros(self.sizes(), grad.dtype(), grad.device());
     if (exponent.is_complex()) {
       const std::complex<double> e = exponent.to_complex();
       return grad * rl::conj(pow_number(self, Scalar(e - 1.0)) * exponent);
     }
     const Scalar less = exponent.is_int() ? Scalar(exponent.to_int() - 1)
                                           : Scalar(exponent.to_double() - 1);
-    if (less.equal(0)) return grad * exponent;
     return grad * rl::conj((less.equal(1) ? self : pow_number(self, less)) * exponent);
   });
 

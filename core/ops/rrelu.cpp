@@ -147,7 +147,7 @@ Tensor room_for_noise(const Tensor& self, const Scalar& lower, const Scalar& upp
   check(std::isfinite(from), "rrelu: lower bound must be finite, got ", from);
   check(std::isfinite(to), "rrelu: upper bound must be finite, got ", to);
   check(from <= to, "Lower bound should be less than or equal to the upper bound");
-  return empty_strided(self.sizes(), dense_strides_like(self), self.dtype(), self.device());
+  return empty(self.sizes(), self.dtype(), self.device());
 }
 
 }  // namespace

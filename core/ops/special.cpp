@@ -374,7 +374,7 @@ const Op<Tensor(Tensor, Tensor)> xlogy = define<Tensor(Tensor, Tensor)>(
   .grad("self", "grad, self, other",
         [](const Tensor& grad, const Tensor& self, const Tensor& other) {
     const Tensor limit = logical_and(Tensor(eq(self, Scalar(0))), Tensor(le(other, Scalar(0))));
-    return zero_where(limit, xlogy(grad, other));
+    return masked_fill(xlogy(grad, other), limit, Scalar(0));
   })
   .grad("other", "grad, self, other",
         [](const Tensor& grad, const Tensor& self, const Tensor& other) {

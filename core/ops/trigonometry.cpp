@@ -162,7 +162,7 @@ const auto sinc = unary("sinc", kernels::sinc, R"(
   .grad("self", "grad, self", [](const Tensor& grad, const Tensor& self) {
     const Tensor angle = self * Scalar(M_PI), below = self * self * Scalar(M_PI);
     const Tensor slope = (angle * cos(angle) - sin(angle)) / below;
-    return grad * rl::conj(zero_where(eq(below, Scalar(0)), slope));
+    return zero_where(eq(below, Scalar(0)), grad * rl::conj(slope));
   });
 
 namespace {

@@ -53,7 +53,7 @@ const Op<Tensor(Tensor)> sgn = unary("sgn", kernels::sgn, R"(
   .exact_out()
   .grad("self", "grad, self, result",
         [](const Tensor& grad, const Tensor& self, const Tensor& result) {
-    if (!self.is_complex()) return flat(grad);
+    if (!self.is_complex()) return zeros(self.sizes(), grad.dtype(), grad.device());
     const Tensor along = real(grad * rl::conj(result));
     return zero_where(eq(self, Scalar(0)), (grad - result * along) / abs(self));
   });
