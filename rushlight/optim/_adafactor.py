@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import rushlight as torch
 
-from ._stepping import SteppingOptimizer, number, step_tensor
+from ._stepping import SteppingOptimizer, add_scaled, number, step_tensor
 
 
 class Adafactor(SteppingOptimizer):
@@ -80,7 +80,7 @@ class Adafactor(SteppingOptimizer):
             p.mul_(1 - lr * group["weight_decay"])
         update = _scaled_gradient(grad, state, rest, floor)
         size = max(1.0, update.norm(2).item() / ((update.numel() ** 0.5) * group["d"]))
-        p.add_(update, alpha=-alpha / size)
+        add_scaled(p, update, -alpha / size)
 
 
 def _scaled_gradient(grad, state, rest, floor):

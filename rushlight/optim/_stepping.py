@@ -7,6 +7,8 @@ from rushlight import _C
 
 from .optimizer import Optimizer
 
+HALVES = (torch.float16, torch.bfloat16)
+
 # How to step, as nearly every optimizer may be told; older checkpoints lack these options.
 CHOICES = {
     "foreach": None,
@@ -16,6 +18,7 @@ CHOICES = {
 }
 
 ACCELERATORS = ["cuda", "xpu", "hpu", "privateuseone"]
+FUSED_ON = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
 ACCELERATORS_AND_XLA = [*ACCELERATORS, "xla"]
 
 
@@ -80,7 +83,29 @@ def add_scaled(tensor, other, by):
     """Add ``other * by`` to the tensor in place; ``by`` is a number or a tensor."""
     if isinstance(by, torch.Tensor):
         return tensor.add_(other * by)
-    return tensor.add_(other, alpha=by)
+    return tensor.add_(other, alpha=rounded(by, tensor))
+
+
+def rounded(factor, tensor):
+    """The number as PyTorch's sums of halves take it: in the tensor's own dtype."""
+    if tensor.dtype in HALVES and not isinstance(factor, torch.Tensor):
+        return torch.tensor(factor, dtype=tensor.dtype).item()
+    return factor
+
+
+def check_fused_dtypes(group):
+    """Raise for a parameter to update that PyTorch's fused steps do not take."""
+    for p in group["params"]:
+        if p.grad is not None and not p.is_floating_point():
+            raise RuntimeError(
+                "`fused=True` requires all the params to be floating point Tensors of supported "
+                f"devices: {FUSED_ON} but {p.dtype} and {p.device.type}"
+            )
+
+
+def has_halves(group):
+    """Whether a group steps as tensor ops do, each of which rounds its result to the dtype."""
+    return not group.get("fused") and any(p.dtype in HALVES for p in group["params"])
 
 
 def kept(state):
@@ -133,8 +158,10 @@ class SteppingOptimizer(Optimizer):
     def _update_group(self, group):
         if group.get("capturable"):
             self._refuse_capture(group)
-        if self._core_step is None or group["differentiable"]:
-            with torch.set_grad_enabled(group.get("differentiable", False)):
+        if group.get("fused"):
+            check_fused_dtypes(group)
+        if self._core_step is None or group["differentiable"] or has_halves(group):
+            with torch.set_grad_enabled(bool(group.get("differentiable"))):
                 return self._update_each(group)
         params, grads, states = self._lists(group, self._states(group))
         if params:

@@ -6,11 +6,13 @@ from ._stepping import (
     ACCELERATORS,
     CHOICES,
     SteppingOptimizer,
+    add_scaled,
     check_lr,
     check_options,
     core_step,
     factor,
     number,
+    rounded,
     step_tensor,
     zeros_like,
 )
@@ -73,9 +75,9 @@ class Adadelta(SteppingOptimizer):
         rho, eps = group["rho"], group["eps"]
         state["step"] += 1
         if group["weight_decay"] != 0:
-            grad = grad.add(p, alpha=group["weight_decay"])
+            grad = add_scaled(grad.clone(), p, group["weight_decay"])
         square = state["square_avg"].mul_(rho).addcmul_(grad, grad, value=1 - rho)
         past = state["acc_delta"]
         delta = past.add(eps).sqrt() / square.add(eps).sqrt() * grad
         past.mul_(rho).addcmul_(delta, delta, value=1 - rho)
-        p.add_(delta, alpha=-factor(group["lr"], p))
+        p.add_(delta, alpha=rounded(-factor(group["lr"], p), p))

@@ -134,13 +134,21 @@ class Adam(SteppingOptimizer):
             else:
                 grad = add_scaled(grad.clone(), kept(p), weight_decay)
         state["exp_avg"].lerp_(grad, 1 - beta1)
-        variance = add_scaled(state["exp_avg_sq"].mul_(beta2), grad * grad, 1 - beta2)
+        variance = state["exp_avg_sq"].mul_(beta2)
+        if isinstance(beta2, torch.Tensor):
+            variance.add_(grad * grad * (1 - beta2))
+        else:
+            variance.addcmul_(grad, grad, value=1 - beta2)
         if group["amsgrad"]:
             largest = state["max_exp_avg_sq"]
             variance = largest.copy_(torch.maximum(kept(largest), kept(variance)))
         correction = (1 - beta2**step) ** 0.5
         denominator = variance.sqrt() / correction + group["eps"]
-        add_scaled(p, kept(state["exp_avg"]) / denominator, -lr / (1 - beta1**step))
+        step_size = lr / (1 - beta1**step)
+        if isinstance(step_size, torch.Tensor):
+            p.add_(kept(state["exp_avg"]) / denominator * -step_size)
+        else:
+            p.addcdiv_(kept(state["exp_avg"]), denominator, value=-step_size)
 
 
 class AdamW(Adam):

@@ -7,6 +7,7 @@ import rushlight as torch
 from ._stepping import (
     CHOICES,
     SteppingOptimizer,
+    add_scaled,
     check_lr,
     check_options,
     core_step,
@@ -72,7 +73,7 @@ class Adamax(SteppingOptimizer):
         beta1, beta2 = group["betas"]
         state["step"] += 1
         if group["weight_decay"] != 0:
-            grad = grad.add(p, alpha=group["weight_decay"])
+            grad = add_scaled(grad.clone(), p, group["weight_decay"])
         state["exp_avg"].lerp_(grad, 1 - beta1)
         exp_inf = state["exp_inf"].mul_(beta2)
         exp_inf.copy_(torch.maximum(kept(exp_inf), grad.abs() + group["eps"]))

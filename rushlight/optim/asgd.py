@@ -7,6 +7,7 @@ import rushlight as torch
 from ._stepping import (
     CHOICES,
     SteppingOptimizer,
+    add_scaled,
     check_lr,
     check_options,
     number,
@@ -62,11 +63,11 @@ class ASGD(SteppingOptimizer):
         state["step"] += 1
         step = state["step"].item()
         if group["weight_decay"] != 0:
-            grad = grad.add(p, alpha=group["weight_decay"])
+            grad = add_scaled(grad.clone(), p, group["weight_decay"])
         eta = state["eta"].item()
         mu = state["mu"].item()
         p.mul_(1 - lambd * eta)
-        p.add_(grad, alpha=-eta)
+        add_scaled(p, grad, -eta)
         average = state["ax"]
         if mu == 1:
             average.copy_(p)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import rushlight as torch
 
-from ._stepping import check_lr
+from ._stepping import check_lr, rounded
 from .optimizer import Optimizer
 
 
@@ -171,7 +171,7 @@ class LBFGS(Optimizer):
         for p in self._params:
             real = torch.view_as_real(p) if p.is_complex() else p
             n = real.numel()
-            real.add_(direction[offset : offset + n].view_as(real), alpha=t)
+            real.add_(direction[offset : offset + n].view_as(real), alpha=rounded(t, real))
             offset += n
 
     def _evaluate(self, closure, values, t, direction):

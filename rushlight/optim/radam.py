@@ -5,6 +5,7 @@ from __future__ import annotations
 from ._stepping import (
     CHOICES,
     SteppingOptimizer,
+    add_scaled,
     check_lr,
     check_options,
     core_step,
@@ -77,7 +78,7 @@ class RAdam(SteppingOptimizer):
             if group["decoupled_weight_decay"]:
                 p.mul_(1 - lr * group["weight_decay"])
             else:
-                grad = grad.add(p, alpha=group["weight_decay"])
+                grad = add_scaled(grad.clone(), p, group["weight_decay"])
         exp_avg = state["exp_avg"].lerp_(grad, 1 - beta1)
         variance = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         update = exp_avg / (1 - beta1**step) * lr

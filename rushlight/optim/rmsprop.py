@@ -6,6 +6,7 @@ from ._stepping import (
     ACCELERATORS_AND_XLA,
     CHOICES,
     SteppingOptimizer,
+    add_scaled,
     check_lr,
     check_options,
     core_step,
@@ -90,7 +91,7 @@ class RMSprop(SteppingOptimizer):
         alpha, lr = group["alpha"], factor(group["lr"], p)
         state["step"] += 1
         if group["weight_decay"] != 0:
-            grad = grad.add(p, alpha=group["weight_decay"])
+            grad = add_scaled(grad.clone(), p, group["weight_decay"])
         square = state["square_avg"].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
         if group["centered"]:
             mean = state["grad_avg"].lerp_(grad, 1 - alpha)
@@ -100,6 +101,6 @@ class RMSprop(SteppingOptimizer):
         spread = spread + group["eps"]
         if group["momentum"] > 0:
             buffer = state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, spread)
-            p.add_(buffer, alpha=-lr)
+            add_scaled(p, buffer, -lr)
         else:
             p.addcdiv_(grad, spread, value=-lr)

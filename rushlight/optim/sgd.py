@@ -6,10 +6,12 @@ from ._stepping import (
     SteppingOptimizer,
     add_scaled,
     check_fused,
+    check_fused_dtypes,
     check_lr,
     check_options,
     core_step,
     factor,
+    has_halves,
     kept,
     number,
     zeros_like,
@@ -69,7 +71,9 @@ class SGD(SteppingOptimizer):
         check_fused(fused, foreach, differentiable)
 
     def _update_group(self, group):
-        if group["differentiable"]:
+        if group["fused"]:
+            check_fused_dtypes(group)
+        if group["differentiable"] or has_halves(group):
             return super()._update_group(group)
         params, grads, buffers = [], [], []
         state = self.state if group["momentum"] != 0 else None
@@ -139,6 +143,7 @@ class SGD(SteppingOptimizer):
                 if buffer is None:
                     buffer = state["momentum_buffer"] = grad.detach().clone()
                 else:
-                    buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
-                grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+                    add_scaled(buffer.mul_(momentum), grad, 1 - group["dampening"])
+                nesterov = group["nesterov"]
+                grad = add_scaled(grad.clone(), buffer, momentum) if nesterov else buffer
             add_scaled(p, kept(grad), -lr)

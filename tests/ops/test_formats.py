@@ -103,3 +103,46 @@ def test_to_a_format_is_the_same_tensor_where_its_strides_suggest_it():
     cut = last(4, dense=False)
     assert cut.to(memory_format=torch.channels_last) is cut
     assert x.to(memory_format=torch.channels_last).is_contiguous(memory_format=torch.channels_last)
+
+
+LIKE_THE_SECOND = {
+    "soft_margin_loss": (lambda x, y: F.soft_margin_loss(y, x, reduction="none")),
+    "kl_div": (lambda x, y: F.kl_div(x, y, reduction="none")),
+}
+
+
+@pytest.mark.parametrize("f", LIKE_THE_SECOND.values(), ids=LIKE_THE_SECOND)
+def test_a_loss_has_the_order_of_one_of_its_operands(f):
+    for x, y in ((torch.rand(4, 6), torch.rand(6, 4).T), (torch.rand(6, 4).T, torch.rand(4, 6))):
+        made = f(x, y)
+        assert made.stride() == y.stride()
+        assert torch.allclose(made, f(x.contiguous(), y.contiguous()))
+
+
+FLAT = {
+    "power of 0": lambda x: x**0,
+    "sgn": torch.sgn,
+    "xlogy": lambda x: torch.xlogy(x, x.detach() + 1),
+    "max": torch.max,
+    "median": torch.median,
+    "rrelu": lambda x: F.rrelu(x, training=True),
+}
+
+
+@pytest.mark.parametrize("f", FLAT.values(), ids=FLAT)
+def test_the_gradient_is_contiguous_whatever_the_input(f):
+    x = torch.rand(6, 4).T.requires_grad_()
+    made = f(x)
+    got, = torch.autograd.grad(made, x, torch.ones((), dtype=made.dtype).expand(made.shape))
+    assert got.is_contiguous()
+
+
+def test_gradients_of_attention_on_rows_that_are_not_dense_are_contiguous():
+    q = torch.rand(2, 4, 8, 6).transpose(2, 3).requires_grad_()
+    made = F.scaled_dot_product_attention(q, q, q, is_causal=True)
+    got, = torch.autograd.grad(made.sum(), q)
+    assert got.is_contiguous()
+    dense = torch.rand(2, 4, 6, 8).requires_grad_()
+    made = F.scaled_dot_product_attention(dense, dense, dense, is_causal=True)
+    got, = torch.autograd.grad(made.sum(), dense)
+    assert got.stride() == (192, 8, 32, 1)

@@ -276,3 +276,41 @@ def test_core_agrees_with_tensor_ops(kind, dtype):
         results.append(param.detach())
     tolerance = {"bfloat16": 2e-2, "float64": 1e-12}.get(dtype, 1e-5)
     assert (results[0] - results[1]).abs().max().item() <= tolerance
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_each_op_of_a_step_of_halves_rounds(dtype):
+    """As in PyTorch, where a step is a row of tensor ops; fused, it rounds its results alone."""
+    dtype = getattr(torch, dtype)
+    start = (torch.arange(128) * 37 % 61).sub(30).div(16).to(dtype)
+    grad = (torch.arange(128) * 29 % 53).sub(26.5).div(32).to(dtype)
+    mean = torch.zeros_like(start).lerp(grad, 1 - 0.9)
+    square = torch.zeros_like(start).addcmul(grad, grad, value=1 - 0.999)
+    root = square.sqrt() / (1 - 0.999) ** 0.5 + 1e-8
+    expected = (start * (1 - 0.05 * 0.01)).addcdiv(mean, root, value=-0.05 / (1 - 0.9))
+    made = {}
+    for fused in (False, True):
+        param = start.clone().requires_grad_()
+        param.grad = grad
+        torch.optim.AdamW([param], lr=0.05, fused=fused).step()
+        made[fused] = param.detach()
+    assert torch.equal(made[False], expected)
+    assert not torch.equal(made[True], expected)
+
+
+def test_the_rate_is_rounded_to_halves():
+    param = torch.zeros(64, dtype=torch.bfloat16, requires_grad=True)
+    param.grad = torch.full((64,), 3.0, dtype=torch.bfloat16)
+    torch.optim.SGD([param], lr=0.3).step()
+    assert torch.equal(param, torch.full((64,), -0.30078125 * 3).bfloat16())
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "Adagrad"])
+def test_fused_steps_refuse_complex_parameters(kind):
+    param = torch.ones(2, dtype=torch.complex64, requires_grad=True)
+    optimizer = getattr(torch.optim, kind)([param], fused=True)
+    optimizer.step()
+    param.grad = torch.ones_like(param)
+    with pytest.raises(RuntimeError, match=r"`fused=True` requires .* but torch.complex64 and cpu"):
+        optimizer.step()
+    assert param.tolist() == [1, 1]
