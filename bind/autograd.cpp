@@ -217,17 +217,61 @@ PyObject* node_next(PyObject* o, void*) {
     return t.leave();
   });
 }
-PyObject* node_metadata(PyObject* o, void*) {
-  auto* self = reinterpret_cast<NodeObject*>(o);
-  if (!self->dict && !(self->dict = PyDict_New())) return nullptr;
+// The user's dict of a node stays as long as the node, whether or not Python holds it; that of a
+// custom function stays with its context.
+class Metadata : public CallableHook {
+ public:
+  using CallableHook::CallableHook;
+  PyObject* dict() const { return f_.get(); }
+};
+PyObject* context_metadata(NodeObject* self) {
+  if (!self->dict) need((self->dict = PyDict_New()) != nullptr);
   PyObject* d = PyDict_GetItemString(self->dict, "__metadata");
-  if (!d) {
-    Owned fresh(PyDict_New());
-    if (!fresh || PyDict_SetItemString(self->dict, "__metadata", fresh.get()) < 0) return nullptr;
-    d = fresh.get();
-  }
-  Py_INCREF(d);
-  return d;
+  if (d) return Py_NewRef(d);
+  Owned fresh(need(PyDict_New()));
+  need(PyDict_SetItemString(self->dict, "__metadata", fresh.get()) == 0);
+  return fresh.leave();
+}
+PyObject* node_metadata(PyObject* o, void*) {
+  return guarded([&] {
+    auto* self = reinterpret_cast<NodeObject*>(o);
+    if (!self->node || self->node->object()) return context_metadata(self);
+    auto& kept = self->node->need_hooks().before;
+    for (auto& h : kept)
+      if (auto* found = dynamic_cast<Metadata*>(h.get())) return Py_NewRef(found->dict());
+    const Owned fresh(need(PyDict_New()));
+    add_hook(self->node, kept, std::make_shared<Metadata>(fresh.get()));
+    return Py_NewRef(fresh.get());
+  });
+}
+// The node's backward on gradients, one per result, as PyTorch gives it: no hooks, no sums.
+PyObject* node_call(PyObject* o, PyObject* args, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    check(!keywords || PyDict_GET_SIZE(keywords) == 0, ErrorKind::Type,
+          "keyword arguments are not supported");
+    const Ref<Node> n = Ref<Node>::share(self_of(o));
+    std::vector<size_t> places;  // of the results that have gradients; indices have none
+    for (size_t i = 0; i < n->inputs.size(); ++i)
+      if (is_differentiable(n->inputs[i].dtype)) places.push_back(i);
+    const size_t count = size_t(PyTuple_GET_SIZE(args));
+    check(count == places.size(), ErrorKind::Type, "expected ", places.size(),
+          " arguments, got ", count, " instead");
+    Tensors grads;
+    grads.resize(n->inputs.size());
+    bool any = false;
+    for (size_t i = 0; i < count; ++i) {
+      PyObject* given = PyTuple_GET_ITEM(args, Py_ssize_t(i));
+      check(given == Py_None || is_tensor(given), ErrorKind::Type, "argument ", i,
+            " is not a Variable");
+      if (given != Py_None) grads[places[i]] = tensor_of(given);
+      any |= given != Py_None;
+    }
+    Tensors made;
+    if (any) made = n->apply(std::move(grads));
+    if (!n->is_accumulate()) made.resize(n->next.size());
+    if (made.size() == 1) return wrap(made[0]);
+    return tuple_of(made).leave();
+  });
 }
 PyObject* node_variable(PyObject* o, void*) {
   return guarded([&]() -> PyObject* {
@@ -350,7 +394,8 @@ PyTypeObject* make_node_type(const char* name, PyTypeObject* base) {
                          {Py_tp_methods, base ? nullptr : node_methods},
                          {Py_tp_members, base ? nullptr : node_members},
                          {0, nullptr}};
-  PyType_Slot own[] = {slots[0], slots[1], slots[2], slots[3], slots[4], {0, nullptr}};
+  PyType_Slot own[] = {slots[0], slots[1], slots[2], slots[3], slots[4],
+                       {Py_tp_call, reinterpret_cast<void*>(node_call)}, {0, nullptr}};
   PyType_Spec spec = {name, sizeof(NodeObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
                           Py_TPFLAGS_DISALLOW_INSTANTIATION,

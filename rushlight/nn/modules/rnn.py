@@ -141,7 +141,20 @@ class RNNBase(Module):
     @property
     def _flat_weights(self):
         # Read from the registry each time, so that what replaces a weight is what is used.
-        return [getattr(self, name, None) for name in self._flat_weights_names]
+        held = [getattr(self, name, None) for name in self._flat_weights_names]
+        given = self.__dict__.get("_given_weights")
+        if given is None:
+            return held
+        return [
+            weight if now is before else now
+            for weight, before, now in zip(*given, held, strict=False)
+        ]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights):
+        # They serve in place of the registered ones until one of these is set anew.
+        self.__dict__.pop("_given_weights", None)
+        self.__dict__["_given_weights"] = (list(weights), self._flat_weights)
 
     def _weights_to_use(self):
         """The weights for one call. Those that a parametrization computes are asked for as often
