@@ -50,6 +50,7 @@ PyObject* nbytes(const Tensor& t) { return PyLong_FromLongLong(t.numel() * t.ele
 PyObject* is_cpu(const Tensor& t) { return py_bool(t.device().is_cpu()); }
 PyObject* is_meta_(const Tensor& t) { return py_bool(t.is_meta()); }
 PyObject* never(const Tensor&) { return py_bool(false); }
+PyObject* address(const Tensor& t) { return PyLong_FromVoidPtr(t.body()); }
 PyObject* version(const Tensor& t) {
   check(!t.is_inference(), "Inference tensors do not track version counter.");
   return PyLong_FromUnsignedLong(t.version().count.load());
@@ -208,6 +209,7 @@ PyGetSetDef tensor_properties[] = {
     {"_grad", get<grad_get>, set<grad_set>, nullptr, nullptr},
     {"_base", get<base>, nullptr, nullptr, nullptr},
     {"data", get<data_get>, set<data_set>, nullptr, nullptr},
+    {"_cdata", get<address>, nullptr, "The same number only for the same tensor.", nullptr},
     {"_version", get<version>, nullptr, nullptr, nullptr},
     {"itemsize", get<itemsize>, nullptr, nullptr, nullptr},
     {"nbytes", get<nbytes>, nullptr, nullptr, nullptr},

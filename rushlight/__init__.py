@@ -254,7 +254,7 @@ class _FindRefused:
 
     @staticmethod
     def find_spec(fullname, path=None, target=None):
-        if not fullname.startswith(f"{__name__}."):
+        if not fullname.startswith(f"{__package__}."):
             return None
         from ._absent import Finder
 
@@ -269,17 +269,17 @@ def __getattr__(name: str):
 
     if name in _LAZY_MODULES:
         try:
-            return import_module(f"{__name__}.{name}")
+            return import_module(f"{__package__}.{name}")
         except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{name}":
+            if error.name != f"{__package__}.{name}":
                 raise
             raise AttributeError(f"module 'torch' has no attribute '{name}'") from None
     if name in _HOME:
-        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        value = getattr(import_module(f"{__package__}.{_HOME[name]}"), name)
         globals()[name] = value
         return value
     if name == "torch":
-        return _sys.modules[__name__]
+        return _sys.modules[__package__]
     if name.startswith("_foreach_"):
         from . import _foreach
 

@@ -32,6 +32,7 @@ _NO_GPU = "there is no GPU. Guard the call with torch.cuda.is_available(), which
 _REASONS = {
     **dict.fromkeys(("_decomp", "_dynamo", "_export", "_guards", "_higher_order_ops"), _COMPILED),
     **dict.fromkeys(("_functorch",), "torch.func has vmap, grad, jvp, vjp and the others."),
+    **dict.fromkeys(("_prims", "_prims_common", "_refs"), "the operators are in torch."),
     **dict.fromkeys(("_logging",), "use Python's logging, or torch.profiler for what was run."),
     **dict.fromkeys(
         ("_subclasses",), "device='meta' computes shapes without data: torch.device('meta')."
@@ -52,7 +53,9 @@ _REASONS = {
     "numa": "start the program by numactl.",
     "package": "Save weights with torch.save(model.state_dict(), file), and ship the code as a "
     "Python package.",
-    "utils": "it belongs to PyTorch's own core, compiler or packages.",
+    **dict.fromkeys(
+        ("_utils_internal", "utils"), "it belongs to PyTorch's own core, compiler or packages."
+    ),
     "utils.backcompat": "nothing is broadcast as in PyTorch 0.1.",
     "utils.backend_registration": "tensors are on the CPU or on meta.",
     "utils.benchmark": "torch.utils.benchmark.Timer and Compare are there.",
@@ -74,9 +77,9 @@ def _table() -> dict[str, str]:
 
 def _reason(module: str) -> str:
     """Why ``module`` is refused: as its nearest parent with a reason."""
-    while module not in _REASONS:
+    while module and module not in _REASONS:
         module = module.rpartition(".")[0]
-    return _REASONS[module]
+    return _REASONS.get(module, _REASONS["utils"])
 
 
 class _RefusedType(abc.ABCMeta):
@@ -121,12 +124,24 @@ def _refusing(name: str, module: str, text: str):
     return refused
 
 
+def _undecorated(fn):
+    """What a decorator of a refused package gives: the function, which cannot be reached there."""
+    return fn
+
+
+# Refused functions that decorate others when a library is imported.
+_DECORATORS = {"distributed.rpc.api._require_initialized",
+               "distributed.rpc.functions.async_execution"}  # fmt: skip
+
+
 def _made(module: str, name: str, members: str, reason: str):
     """What stands for a name: a class where it begins with a capital, else a function."""
     if members:
         import enum
 
         return enum.Enum(name, members.split(","), module=f"torch.{module}")
+    if f"{module}.{name}" in _DECORATORS:
+        return _undecorated
     bare = name.lstrip("_")
     if bare.startswith(("is_", "has_")):  # asked of what may be anything: it is not of this kind
         return _never
@@ -143,7 +158,7 @@ def _of_parent(module: str, name: str):
     """What a package above has under this name and does not refuse, else None."""
     while "." in module:
         module = module.rpartition(".")[0]
-        value = vars(sys.modules[f"{__package__}.{module}"]).get(name)
+        value = getattr(sys.modules.get(f"{__package__}.{module}"), "__dict__", {}).get(name)
         if value is not None and not hasattr(value, "_refusal"):
             return value
     return None

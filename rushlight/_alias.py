@@ -138,6 +138,7 @@ def install() -> None:
     for name in [n for n in sys.modules if n == _THEIRS or n.startswith(_THEIRS + ".")]:
         del sys.modules[name]
     sys.meta_path.insert(0, TorchFinder())
+    sys.modules[_OURS].__name__ = _THEIRS  # libraries that take several frameworks ask for it
     if "multiprocessing.spawn" in sys.modules:
         _extend_preparation(sys.modules["multiprocessing.spawn"])
     _name_pickles_as_pytorch()

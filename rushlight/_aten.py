@@ -98,19 +98,28 @@ def _value_of(text: str, kind: str):
 
 
 @functools.cache
-def _lines() -> dict:
-    """Per operator, its signatures as text."""
+def _lines() -> tuple:
+    """Per operator, its signatures as text: those that run here, and the others."""
     data = Path(__file__).with_name("_aten_schemas.xz").read_bytes()
-    found: dict = {}
-    for line in lzma.decompress(data).decode().split("\n"):
-        found.setdefault(line.partition("(")[0].partition(".")[0], []).append(line)
-    return found
+    found: list = []
+    for part in lzma.decompress(data).decode().split("\n\n"):
+        of_part: dict = {}
+        for line in part.split("\n"):
+            of_part.setdefault(line.partition("(")[0].partition(".")[0], []).append(line)
+        found.append(of_part)
+    return tuple(found)
 
 
 @functools.cache
 def schemas(name: str) -> tuple:
     """The signatures of ``aten::name``; none where there is no such operator."""
-    return tuple(Schema(line) for line in _lines().get(name, ()))
+    return tuple(Schema(line) for line in _lines()[0].get(name, ()))
+
+
+@functools.cache
+def other_schemas(name: str) -> tuple:
+    """Its signatures that write to ``out=``, and those of what Rushlight need not have."""
+    return tuple(Schema(line) for line in _lines()[1].get(name, ()))
 
 
 class CoreOverload:
@@ -168,7 +177,7 @@ def overload(name: str, overload_name: str):
 
 def find(packet, name: str, overload_name: str):
     """The overload of this name, or None."""
-    for schema in schemas(name):
+    for schema in (*schemas(name), *other_schemas(name)):
         if (schema.overload_name or "default") == overload_name:
             return CoreOverload(packet, schema)
     return None
@@ -223,6 +232,7 @@ def _table() -> dict:
         "_assert_scalar": _assert_scalar,
         "index.Tensor": lambda x, indices: x[_indices(x, indices)],
         "index_put_": _set_index_put,
+        "_pin_memory": lambda x, device=None: x.pin_memory(),
         "lift_fresh_copy": lambda x: x.clone(),
         "lift_fresh": lambda x: x,
         "numpy_T": lambda x: x.T,

@@ -105,6 +105,38 @@ def _switched_off(*args, **kwargs) -> bool:
     return False
 
 
+def _nothing(*args, **kwargs) -> None:
+    """None: nothing is traced, and no such switch changes how the CPU computes."""
+
+
+_get_tracing_state = _set_math_sdp_allow_fp16_bf16_reduction = _nothing
+_mps_is_available = _switched_off
+
+
+def _get_cudnn_enabled() -> bool:
+    """True, as nothing switched it off."""
+    return True
+
+
+def _get_default_device() -> str:
+    """The kind of device on which new tensors are."""
+    import rushlight
+
+    return rushlight.get_default_device().type
+
+
+def _get_privateuse1_backend_name() -> str:
+    """What PyTorch calls the kind of device that a program may add."""
+    return "privateuseone"
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether a function runs under vmap or jvp."""
+    from . import _C
+
+    return _C._current_level() > 0
+
+
 _has_cuda = has_cuda = has_mps = has_openmp = has_mkl = False
 has_lapack = has_spectral = True
 _GLIBCXX_USE_CXX11_ABI = True

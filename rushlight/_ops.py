@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from types import ModuleType
 
@@ -188,7 +189,8 @@ class _CoreOp(OpOverloadPacket):
         """Their names."""
         from . import _aten
 
-        return [s.overload_name or "default" for s in _aten.schemas(self.__name__)]
+        known = (*_aten.schemas(self.__name__), *_aten.other_schemas(self.__name__))
+        return [s.overload_name or "default" for s in known]
 
     def __call__(self, /, *args, **kwargs):
         return self._op(*args, **kwargs)
@@ -228,18 +230,27 @@ def _core_function(name: str):
     return getattr(torch, name, None) if name.startswith("_foreach_") else None
 
 
+def _refuse(name: str, /, *args, **kwargs):
+    """What an operator that PyTorch has and Rushlight lacks does when it is called."""
+    raise NotImplementedError(f"aten::{name} is not supported")
+
+
 def _core_op(name: str):
     function = _core_function(name)
     if function is None:
         from . import _aten
 
-        if not (known := _aten.schemas(name)):
+        if not (known := (*_aten.schemas(name), *_aten.other_schemas(name))):
             return None
         try:
             function = _aten.call_of(known[0])
         except NotImplementedError:
-            return None
+            function = functools.partial(_refuse, name)
     return _CoreOp(f"aten::{name}", function)
+
+
+# Operators whose names look like those of Python's own attributes.
+_SYMBOLS = {f"__{i}{n}__" for i in ("", "i") for n in ("and", "or", "xor", "lshift", "rshift")}
 
 
 class _Namespace(ModuleType):
@@ -251,7 +262,7 @@ class _Namespace(ModuleType):
         self._space = name
 
     def __getattr__(self, name):
-        if name.startswith("__"):
+        if name.startswith("__") and name not in _SYMBOLS:
             raise AttributeError(name)
         found = _defined.get(f"{self._space}::{name}")
         if found is None and self._space == "aten":

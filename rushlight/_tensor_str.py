@@ -264,6 +264,11 @@ def _describe_wrapped(tensor, number: int, dual: bool, batched: bool, value, tan
     return _add_suffixes(body, [f"tangent={_str(tangent)}"], len(prefix))
 
 
+def _str_intern(inp, *, tensor_contents: str | None = None) -> str:
+    """``repr`` of a tensor outside of all transforms: subclasses call it for their own."""
+    return _describe(inp, tensor_contents)
+
+
 def _str(tensor, *, tensor_contents: str | None = None) -> str:
     """``repr(tensor)``; ``tensor_contents`` stands for the numbers when given."""
     with torch.no_grad():

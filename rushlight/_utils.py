@@ -270,3 +270,22 @@ class ExceptionWrapper:
             raise exception
         finally:
             del exception  # else this frame and the traceback keep each other alive
+
+
+def _get_device_index(device, optional: bool = False, allow_cpu: bool = False):
+    """The number in a device of a GPU, -1 for an allowed CPU; numbers are as they are.
+
+    Raises ValueError where there is none: of no device, if ``optional``, it is None.
+    """
+    if isinstance(device, str):
+        device = torch.device(device)
+    index = device if isinstance(device, int) else None
+    if isinstance(device, torch.device):
+        if device.type == "cpu" and not allow_cpu:
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        index = -1 if device.type == "cpu" else device.index
+    if index is None and not optional:
+        raise ValueError(
+            f"Expected a torch.device with a specified index or an integer, but got:{device}"
+        )
+    return index

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import types
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
@@ -13,6 +14,8 @@ class Future:
     Args:
         devices: devices whose streams would be waited for; there are none.
     """
+
+    __class_getitem__ = classmethod(types.GenericAlias)
 
     def __init__(self, *, devices=None):
         self._devices = [] if devices is None else list(devices)

@@ -9,7 +9,9 @@ import shutil
 import sys
 import tempfile
 import warnings
+from urllib.error import HTTPError, URLError  # noqa: F401
 from urllib.parse import unquote, urlparse
+from urllib.request import Request, urlopen
 
 __all__ = [
     "download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url",
@@ -112,8 +114,6 @@ def download_url_to_file(url: str, dst: str, hash_prefix=None, progress: bool = 
         hash_prefix: the SHA-256 of the content must begin with these digits.
         progress: has no effect.
     """
-    from urllib.request import Request, urlopen
-
     dst = os.path.expanduser(dst)
     digest = hashlib.sha256()
     request = Request(url, headers={"User-Agent": "torch.hub"})

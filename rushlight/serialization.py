@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 import sys
+from collections.abc import Callable
 from enum import Enum
 
 import rushlight as torch
@@ -43,6 +44,10 @@ __all__ = [
 ]
 
 DEFAULT_PROTOCOL = 2
+# What ``map_location`` may be.
+MAP_LOCATION = Callable[[storage.UntypedStorage, str], storage.UntypedStorage] | torch.device | (
+    str | dict[str, str] | None
+)
 FORMAT_VERSION = b"3\n"
 
 _UNSAFE = (

@@ -205,7 +205,7 @@ def _untyped_is_shared(self) -> bool:
     import sys
 
     # Nothing is shared before the module that does it is there.
-    module = sys.modules.get(f"{torch.__name__}._shared_memory")
+    module = sys.modules.get(f"{__package__}._shared_memory")
     return module is not None and module.is_shared(self)
 
 

@@ -20,12 +20,13 @@ from pathlib import Path
 TABLE = Path(__file__).resolve().parent.parent / "rushlight" / "_absent_names.xz"
 ROOTS = (
     "_decomp", "_dynamo", "_export", "_functorch", "_guards", "_higher_order_ops", "_logging",
-    "_subclasses", "accelerator", "ao", "backends", "contrib", "cuda", "distributed", "export",
-    "fx", "jit", "monitor", "mps", "mtia", "nativert", "nested", "nn.attention.experimental",
-    "nn.attention.varlen", "nn.backends", "nn.cpp", "nn.intrinsic", "nn.parallel", "nn.qat",
-    "nn.quantizable", "nn.quantized", "numa", "onnx", "package", "quantization", "sparse",
-    "utils.backcompat", "utils.backend_registration", "utils.benchmark", "utils.bundled_inputs",
-    "utils.cpp_backtrace", "utils.data.datapipes", "utils.data.graph",
+    "_prims", "_prims_common", "_refs", "_subclasses", "_utils_internal", "accelerator", "ao",
+    "backends", "contrib", "cuda", "distributed", "export", "fx", "jit", "monitor", "mps", "mtia",
+    "nativert", "nested", "nn.attention.experimental", "nn.attention.varlen", "nn.backends",
+    "nn.cpp", "nn.intrinsic", "nn.parallel", "nn.qat", "nn.quantizable", "nn.quantized",
+    "nn.utils._per_sample_grad", "numa", "onnx", "package", "quantization", "sparse",
+    "utils._sympy", "utils.backcompat", "utils.backend_registration", "utils.benchmark",
+    "utils.bundled_inputs", "utils.cpp_backtrace", "utils.data.datapipes", "utils.data.graph",
     "utils.data.graph_settings", "utils.hipify", "utils.jit", "utils.mkldnn", "utils.model_dump",
     "utils.throughput_benchmark", "utils.viz", "xpu",
 )  # fmt: skip
@@ -42,7 +43,7 @@ def modules_below(name: str):
         return
     yield module
     for found in pkgutil.iter_modules(getattr(module, "__path__", [])):
-        if found.name not in LEFT_OUT:
+        if found.name not in LEFT_OUT or f"{name}.{found.name}" == "torch._dynamo.testing":
             yield from modules_below(f"{name}.{found.name}")
 
 
@@ -56,7 +57,8 @@ def is_own(module: types.ModuleType, name: str, value: object) -> bool:
     if not isinstance(home, str) or not callable(value):
         return False
     if "._" in module.__name__:  # of what is private, what is defined there and named publicly
-        return home == module.__name__ and not name.startswith("_")
+        shown = hasattr(module, "__path__") and home.startswith("torch.")  # or shown by a package
+        return (shown or home == module.__name__) and not name.startswith("_")
     if name.startswith("_"):
         return home == module.__name__
     return home.startswith(("torch.", "typing"))

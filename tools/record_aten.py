@@ -2,9 +2,9 @@
 
     python tools/record_aten.py
 
-Needs PyTorch. Writes rushlight/_aten_schemas.xz: a line per overload that takes or makes tensors.
-Left out are the forms with out=, named dimensions, operators of gradients and those of layouts and
-devices that Rushlight refuses.
+Needs PyTorch. Writes rushlight/_aten_schemas.xz: a line per overload that takes or makes tensors
+and, after an empty line, those with out=, with named dimensions, operators of gradients and those
+of layouts and devices that Rushlight refuses. Those of TorchScript alone are left out.
 """
 
 from __future__ import annotations
@@ -34,10 +34,15 @@ def is_kept(schema) -> bool:
 
 def main() -> None:
     """Writes the table."""
-    lines = [str(s)[6:] for s in torch._C._jit_get_all_schemas() if is_kept(s)]
-    text = "\n".join(lines).encode()
+    schemas = [s for s in torch._C._jit_get_all_schemas() if str(s).startswith("aten::")]
+    lines = [str(s)[6:] for s in schemas if is_kept(s)]
+    called = set(torch._C._dispatch_get_all_op_names())
+    rest = [str(s)[6:] for s in schemas if not is_kept(s)]
+    rest = [line for line in rest if f"aten::{line.partition('(')[0]}" in called]
+    text = "\n\n".join(["\n".join(lines), "\n".join(rest)]).encode()
     TABLE.write_bytes(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
-    print(f"{len(lines)} overloads, {len(text)} bytes, {TABLE.stat().st_size} compressed")
+    counts = f"{len(lines)} and {len(rest)} overloads, {len(text)} bytes"
+    print(f"{counts}, {TABLE.stat().st_size} compressed")
 
 
 if __name__ == "__main__":

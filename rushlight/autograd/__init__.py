@@ -286,6 +286,13 @@ _C._NodeBase.register_hook = _register_hook
 _C._NodeBase.register_prehook = _register_prehook
 
 
+def _profiler_enabled() -> bool:
+    """Whether a profiler records."""
+    from .._ranges import recordings
+
+    return bool(recordings)
+
+
 def __getattr__(name):
     from importlib import import_module
 

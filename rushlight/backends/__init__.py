@@ -111,6 +111,16 @@ def _nothing_changed(*args, **kwargs):
 
 fp32_precision = "none"
 
+
+class _SDPAParams:
+    """What attention is asked for: its arguments, for the questions whether a kernel takes them."""
+
+    def __init__(self, query, key, value, attn_mask, dropout, is_causal, enable_gqa):
+        self.query, self.key, self.value = query, key, value
+        self.attn_mask, self.dropout = attn_mask, dropout
+        self.is_causal, self.enable_gqa = is_causal, enable_gqa
+
+
 cpu = _module("cpu", "The CPU.", _always, get_cpu_capability=_cpu_capability)
 cuda = _module(
     "cuda",
@@ -132,6 +142,7 @@ cuda = _module(
     can_use_efficient_attention=_never,
     can_use_cudnn_attention=_never,
     sdp_kernel=_nothing_changed,
+    SDPAParams=_SDPAParams,
 )
 for _name in ("flash", "mem_efficient", "math", "cudnn"):
     _switch(cuda, f"{_name}_sdp_enabled", f"enable_{_name}_sdp")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 from rushlight import _absent
 
 __all__ = ["is_available", "is_initialized"]
@@ -54,7 +56,8 @@ _refused = _absent.names("distributed", _REASON)
 
 
 def __getattr__(name: str):
-    if name in ("ReduceOp", "group", "GroupMember"):  # their members are mentioned in defaults
+    # Their members are mentioned in defaults.
+    if name in ("ReduceOp", "reduce_op", "group", "GroupMember"):
         members = dict.fromkeys("AVG BAND BOR BXOR MAX MIN PRODUCT SUM WORLD".split())
         value = type(name, (), {"__module__": "torch.distributed", **members})
         globals()[name] = value
@@ -66,3 +69,11 @@ def __getattr__(name: str):
 _absent.submodule(
     "distributed.elastic.multiprocessing.errors", record=lambda fn, error_handler=None: fn
 )
+_absent.submodule(
+    "distributed.constants", _REASON, default_pg_timeout=datetime.timedelta(minutes=30),
+    default_pg_nccl_timeout=None,
+)  # fmt: skip
+_absent.submodule(
+    "distributed._tensor.experimental", _REASON,
+    "context_parallel implicit_replication local_map register_sharding",
+)  # fmt: skip

@@ -109,7 +109,7 @@ class Geometric(ProbsOrLogits):
 class Poisson(Parametric, ExponentialFamily):
     """Counts of independent events."""
 
-    _parameters = ("rate",)
+    _tensor_names = ("rate",)
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
 
@@ -139,7 +139,7 @@ class Poisson(Parametric, ExponentialFamily):
 
 class _Counted(ProbsOrLogits):
     # Trials beside probabilities: both are parameters of the batch's shape.
-    _parameters = ("total_count", "probs", "logits")
+    _tensor_names = ("total_count", "probs", "logits")
 
     def __init__(self, total_count, probs, logits, validate_args):
         self._set_either(probs, logits, validate_args, (("total_count", total_count),))

@@ -223,14 +223,14 @@ class Distribution:
 
 
 class Parametric(Distribution):
-    """A family whose parameters are tensors of the batch's shape, named in ``_parameters``."""
+    """A family whose parameters are tensors of the batch's shape, named in ``_tensor_names``."""
 
-    _parameters: tuple = ()
+    _tensor_names: tuple = ()
     _lasting: tuple = ()  # attributes that expanding leaves alone
 
     def _set_parameters(self, validate_args, *values) -> None:
         tensors = broadcast_all(*values)
-        for name, tensor in zip(self._parameters, tensors, strict=True):
+        for name, tensor in zip(self._tensor_names, tensors, strict=True):
             setattr(self, name, tensor)
         self._derive()
         scalar = all(isinstance(v, Number) for v in values)
@@ -249,7 +249,7 @@ class Parametric(Distribution):
         """The same distribution with an expanded batch."""
         new = self._get_checked_instance(self._owner(), _instance)
         batch_shape = torch.Size(batch_shape)
-        for name in self._parameters:
+        for name in self._tensor_names:
             if name in self.__dict__:
                 value = self.__dict__[name]
                 own = value.shape[len(self._batch_shape) :]
@@ -265,7 +265,7 @@ class Parametric(Distribution):
 class ProbsOrLogits(Parametric):
     """A family given by probabilities or by log odds (or log probabilities)."""
 
-    _parameters = ("probs", "logits")
+    _tensor_names = ("probs", "logits")
     _binary = True
 
     def _set_either(self, probs, logits, validate_args=None, others: tuple = ()) -> None:

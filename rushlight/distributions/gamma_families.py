@@ -25,7 +25,7 @@ _nan, _inf = math.nan, math.inf
 class Exponential(Parametric, ExponentialFamily):
     """The exponential distribution."""
 
-    _parameters = ("rate",)
+    _tensor_names = ("rate",)
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
@@ -67,7 +67,7 @@ class Exponential(Parametric, ExponentialFamily):
 class Gamma(Parametric, ExponentialFamily):
     """The gamma distribution."""
 
-    _parameters = ("concentration", "rate")
+    _tensor_names = ("concentration", "rate")
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
@@ -176,7 +176,7 @@ class _Dirichlet(torch.autograd.Function):
 class Dirichlet(Parametric, ExponentialFamily):
     """Points of the simplex."""
 
-    _parameters = ("concentration",)
+    _tensor_names = ("concentration",)
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
     has_rsample = True
@@ -295,7 +295,7 @@ class Beta(ExponentialFamily):
 class FisherSnedecor(Parametric):
     """The ratio of two Chi2 variables over their degrees of freedom."""
 
-    _parameters = ("df1", "df2")
+    _tensor_names = ("df1", "df2")
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive
     has_rsample = True
@@ -342,7 +342,7 @@ class FisherSnedecor(Parametric):
 class StudentT(Parametric):
     """Student's t distribution."""
 
-    _parameters = ("df", "loc", "scale")
+    _tensor_names = ("df", "loc", "scale")
     arg_constraints = {
         "df": constraints.positive, "loc": constraints.real, "scale": constraints.positive,
     }  # fmt: skip

@@ -22,7 +22,7 @@ _nan, _inf = math.nan, math.inf
 
 
 class _LocationScale(Parametric):
-    _parameters = ("loc", "scale")
+    _tensor_names = ("loc", "scale")
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
@@ -140,7 +140,7 @@ class Cauchy(_LocationScale):
 class Uniform(Parametric):
     """The uniform distribution over [low, high)."""
 
-    _parameters = ("low", "high")
+    _tensor_names = ("low", "high")
     has_rsample = True
 
     def __init__(self, low, high, validate_args=None):
@@ -339,7 +339,7 @@ class GeneralizedPareto(Parametric):
     Distribution".
     """
 
-    _parameters = ("loc", "scale", "concentration")
+    _tensor_names = ("loc", "scale", "concentration")
     arg_constraints = {
         "loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real,
     }  # fmt: skip
@@ -446,7 +446,7 @@ class VonMises(Parametric):
     Source of the sampler: Best and Fisher, "Efficient Simulation of the von Mises Distribution".
     """
 
-    _parameters = ("loc", "concentration")
+    _tensor_names = ("loc", "concentration")
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
     has_rsample = False

@@ -80,6 +80,21 @@ def _use_grad_for_differentiable(func):
     return step
 
 
+def _get_capturable_supported_devices(supports_xla=True) -> list:
+    """Kinds of devices on which a step can be captured in a graph: not the CPU."""
+    return ["cuda", "xpu", "hpu", "privateuseone", *(["xla"] if supports_xla else [])]
+
+
+def _default_to_fused_or_foreach(params, differentiable: bool, use_fused: bool = False) -> tuple:
+    """(fused, foreach) where the program chose neither: fused if asked, never foreach on a CPU."""
+    fused = use_fused and not differentiable and all(
+        p is None or (type(p) in (torch.Tensor, torch.nn.Parameter) and p.device.type == "cpu"
+                      and torch.is_floating_point(p))
+        for p in params
+    )  # fmt: skip
+    return fused, False
+
+
 def _as_list(params):
     if isinstance(params, torch.Tensor):
         return [params]

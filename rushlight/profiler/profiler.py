@@ -33,6 +33,11 @@ def supported_activities() -> set:
     return {ProfilerActivity.CPU}
 
 
+def _default_schedule_fn(_: int) -> ProfilerAction:
+    """Records each step: the schedule where none is given."""
+    return ProfilerAction.RECORD
+
+
 def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0):
     """Steps to skip, to warm up in and to record, over and over.
 

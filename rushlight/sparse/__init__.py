@@ -10,6 +10,9 @@ _REASON = (
 )
 
 
+Tensor = _C.Tensor
+
+
 def mm(input, mat2):
     """The product of two matrices, both strided here: ``torch.mm``."""
     return _C._VariableFunctions.mm(input, mat2)

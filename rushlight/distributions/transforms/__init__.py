@@ -26,6 +26,7 @@ from .pointwise import (
     SoftplusTransform,
     TanhTransform,
 )
+from .pointwise import sigmoid_inside as _clipped_sigmoid  # noqa: F401
 
 __all__ = [
     "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform",

@@ -56,7 +56,8 @@ __all__ = [
 
 Context = PyTree = KeyEntry = object
 KeyPath = tuple
-_get_node_type, _LEAF_SPEC = node_type, LEAF_SPEC  # the names that libraries import
+# The names that libraries import.
+_get_node_type, _LEAF_SPEC, _is_leaf = node_type, LEAF_SPEC, tree_is_leaf
 
 # Pickles name this module, as PyTorch's do.
 for _kind in (ConstantNode, GetAttrKey, LeafSpec, MappingKey, SequenceKey, TreeSpec):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from rushlight._ranges import record_function, recordings
 
@@ -14,6 +16,10 @@ from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, drawn_seed
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+
+_T = TypeVar("_T")
+_collate_fn_t = Callable[[list[_T]], Any]
+_worker_init_fn_t = Callable[[int], None]
 
 
 def get_worker_info():
