@@ -26,8 +26,10 @@ import torch.utils.data._utils.collate as collate
 import rushlight
 assert torch is rushlight
 assert direct is rushlight.utils.data and direct.DataLoader is DataLoader
+assert torch.__name__ == sys.modules["rushlight"].__name__ == "torch"
+assert torch.__spec__.name == "rushlight" == torch.__package__
 for name, module in list(sys.modules.items()):
-    if name == "torch" or name.startswith("torch."):
+    if name.startswith("torch."):
         ours = sys.modules["rushlight" + name[5:]]
         assert module is ours, name
         assert module.__name__ == module.__spec__.name == ours.__name__, name
@@ -268,7 +270,7 @@ if __name__ == "__main__":
 def test_workers_have_it_too(program):
     done = run(program(WORKERS))
     assert done.stderr == ""
-    expected = ["rushlight", "rushlight.utils.data", "rushlight"]
+    expected = ["torch", "rushlight.utils.data", "torch"]
     assert done.stdout.splitlines() == [
         f"{method} {expected}" for method in ("fork", "spawn", "forkserver")
     ]
