@@ -30,7 +30,8 @@ int64_t dims_used(PyObject* o) {
 }
 
 int64_t to_index(PyObject* o) {
-  const long long v = PyLong_AsLongLong(Owned(need(PyNumber_Index(o))).get());
+  const long long v = PyLong_Check(o) ? PyLong_AsLongLong(o)
+                                      : PyLong_AsLongLong(Owned(need(PyNumber_Index(o))).get());
   need(!(v == -1 && PyErr_Occurred()));
   return v;
 }
@@ -204,8 +205,10 @@ PyObject* overridden(PyObject* self, PyObject* key, PyObject* value, const char*
 }
 
 bool overrides(PyObject* self, PyObject* key, PyObject* value) {
+  if (__builtin_expect(modes() & kFunctionMode, 0)) return true;
+  if (is_plain(self) && is_plain(key) && (!value || is_plain(value))) return false;
   PyObject* args[3] = {self, key, value};
-  return any_override(args, value ? 3 : 2) || (modes() & kFunctionMode);
+  return any_override(args, value ? 3 : 2);
 }
 
 }  // namespace
@@ -217,6 +220,7 @@ PyObject* tensor_get_item(PyObject* self, PyObject* key) {
       PyObject* r = overridden(self, key, nullptr, "__getitem__");
       if (r || PyErr_Occurred()) return r;
     }
+    if (PyLong_CheckExact(key)) return wrap(select_int(tensor_of(self), 0, to_index(key)));
     if (PySlice_Check(key)) return wrap(slice(tensor_of(self), 0, key, true));
     const Indexed x = read_index(tensor_of(self), key);
     if (x.advanced) return wrap(take(x));

@@ -133,22 +133,27 @@ PyObject* run_out(const Record& r, const Arg* args, PyObject* out) {
   return wrap_results(r, results);
 }
 
-PyObject* run_record(const OpName& op, const Record& r, const Arg* args, const Call& call) {
+[[gnu::noinline]] PyObject* run_otherwise(const OpName& op, const Record& r, const Arg* args,
+                                          const Call& call) {
   if (op.in_place) {
     invoke_in_place(r, args);
     Py_INCREF(call.args[0]);
     return call.args[0];
   }
   if (call.out && call.out != Py_None) return run_out(r, args, call.out);
-  if (r.visible == 1) {
-    Value result;
-    invoke(r, args, &result);
-    if (call.requires_grad) set_requires_grad(result.tensor(), true);
-    return result.is_tensor() ? wrap(result.take_tensor()) : wrap_value(result);
-  }
   Value results[8];
   invoke(r, args, results);
+  if (call.requires_grad) set_requires_grad(results[0].tensor(), true);
   return wrap_results(r, results);
+}
+
+[[gnu::always_inline]] inline PyObject* run_record(const OpName& op, const Record& r,
+                                                   const Arg* args, const Call& call) {
+  if (op.in_place || r.visible != 1 || call.out || call.requires_grad)
+    return run_otherwise(op, r, args, call);
+  Value result;
+  invoke(r, args, &result);
+  return result.is_tensor() ? wrap(result.take_tensor()) : wrap_value(result);
 }
 
 // Takes keyword arguments that are not the record's own: out=, and what factories ignore.
@@ -199,31 +204,14 @@ class Keywords {
   Owned names_;
 };
 
-PyObject* call_with_keywords(const OpName& op, Call& call);
-PyObject* read_and_run(const OpName& op, const Call& call);
-
-}  // namespace
-
-PyObject* call_op(const OpName& op, Call call) {
-  note_origin();  // the program's line, which errors and graph nodes name
-  const bool has_keywords = call.names != nullptr;
-  const Py_ssize_t all = call.count + (has_keywords ? PyTuple_GET_SIZE(call.names) : 0);
-  if (any_override(call.args, all) || __builtin_expect(modes() & kFunctionMode, 0)) {
-    PyObject* r = call_override(op.function, call.args, call.count, call.names);
-    if (r || PyErr_Occurred()) return r;
-  }
-  if (has_keywords && (op.out || op.factory)) return call_with_keywords(op, call);
-  return read_and_run(op, call);
+[[gnu::noinline]] PyObject* run_deprecated(const OpName& op, const Call& call, Arg* args,
+                                           LazyRoom& room) {
+  const Record* r = read_deprecated(op, call, args, room);
+  if (!r) refuse_call(op, call);
+  return run_record(op, *r, args, call);
 }
 
-namespace {
-
-PyObject* call_with_keywords(const OpName& op, Call& call) {
-  const Keywords taken(op, call);
-  return read_and_run(op, call);
-}
-
-PyObject* read_and_run(const OpName& op, const Call& call) {
+[[gnu::always_inline]] inline PyObject* read_and_run(const OpName& op, const Call& call) {
   alignas(Arg) unsigned char space[kMostParams * sizeof(Arg)];
   Arg* args = reinterpret_cast<Arg*>(space);
   LazyRoom room;
@@ -232,15 +220,54 @@ PyObject* read_and_run(const OpName& op, const Call& call) {
     if (filled && !(r->forms & Out)) continue;
     if (read_call(*r, call, args, room, nullptr)) return run_record(op, *r, args, call);
   }
-  const Record* r = read_deprecated(op, call, args, room);
-  if (r) return run_record(op, *r, args, call);
-  refuse_call(op, call);
+  return run_deprecated(op, call, args, room);
 }
+
+[[gnu::noinline]] PyObject* call_with_keywords(const OpName& op, Call call) {
+  const Keywords taken(op, call);
+  return read_and_run(op, call);
+}
+
+// Null and no exception when no argument overrides after all.
+[[gnu::noinline]] PyObject* try_override(const OpName& op, const Call& call) {
+  const Py_ssize_t named = call.names ? PyTuple_GET_SIZE(call.names) : 0;
+  if (!any_override(call.args, call.count + named) && !(modes() & kFunctionMode)) return nullptr;
+  return call_override(op.function, call.args, call.count, call.names);
+}
+
+}  // namespace
+
+PyObject* call_op(const OpName& op, const Call& call) {
+  note_origin();  // the program's line, which errors and graph nodes name
+  bool plain = !call.names && !(modes() & kFunctionMode);
+  for (Py_ssize_t i = 0; plain && i < call.count; ++i) plain = is_plain(call.args[i]);
+  if (!plain) {
+    PyObject* r = try_override(op, call);
+    if (r || PyErr_Occurred()) return r;
+  }
+  if (call.names && (op.out || op.factory)) return call_with_keywords(op, call);
+  return read_and_run(op, call);
+}
+
+namespace {
 
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* kwnames) {
   return guarded([&] {
     const OpName& op = *reinterpret_cast<OpObject*>(self)->op;
-    return call_op(op, {args, PyVectorcall_NARGS(flags), kwnames, op.method});
+    return call_op(op, {args, PyVectorcall_NARGS(flags), kwnames, false});
+  });
+}
+
+PyObject* call_method(PyObject* self, PyObject* const* args, size_t flags, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const OpName& op = *reinterpret_cast<OpObject*>(self)->op;
+    const Py_ssize_t count = PyVectorcall_NARGS(flags);
+    check(count > 0, ErrorKind::Type, "unbound method TensorBase.", op.name,
+          "() needs an argument");
+    check(is_tensor(args[0]), ErrorKind::Type, "descriptor '", op.name,
+          "' for 'torch._C.TensorBase' objects doesn't apply to a '", Py_TYPE(args[0])->tp_name,
+          "' object");
+    return call_op(op, {args, count, kwnames, true});
   });
 }
 
@@ -324,7 +351,7 @@ PyTypeObject* make_type(const char* name, bool method) {
 PyObject* make_op(OpName& op) {
   auto* o = PyObject_New(OpObject, op.method ? method_type : function_type);
   need(reinterpret_cast<PyObject*>(o));
-  o->vectorcall = vectorcall;
+  o->vectorcall = op.method ? call_method : vectorcall;
   o->op = &op;
   o->dict = nullptr;
   op.function = reinterpret_cast<PyObject*>(o);
@@ -409,7 +436,8 @@ int add_ops(PyObject* module) {
     method_type = make_type("rushlight._C.Method", true);
     need(function_type && method_type);
     Table table;
-    for (const Record& r : registry()) {
+    for (Record& r : registry()) {
+      prepare_reading(r);
       enter(table, r, r.base);
       for (const std::string& alias : r.aliases) enter(table, r, alias);
     }

@@ -1,6 +1,7 @@
 // Ops as Python callables: functions, methods, in-place methods, operator slots.
 #pragma once
 #include "bind/reader.h"
+#include "bind/tensor.h"
 
 namespace rl::bind {
 
@@ -21,7 +22,7 @@ struct OpObject {
 };
 
 // Calls with Python arguments: overrides, overloads, out=, results.
-PyObject* call_op(const OpName& op, Call call);
+PyObject* call_op(const OpName& op, const Call& call);
 PyObject* wrap_results(const Record& r, Value* results);
 PyObject* return_type(PyObject*, PyObject* name);  // the named tuple of an op's results
 
@@ -32,5 +33,10 @@ int add_ops(PyObject* module);
 PyObject* call_override(PyObject* function, PyObject* const* args, Py_ssize_t count,
                         PyObject* names);
 bool any_override(PyObject* const* args, Py_ssize_t count);
+// Of a class, sure to be without one, that arguments nearly always have.
+inline bool is_plain(PyObject* o) {
+  const PyTypeObject* t = Py_TYPE(o);
+  return t == tensor_type || t == &PyLong_Type || t == parameter_type || t == &PyFloat_Type;
+}
 
 }  // namespace rl::bind

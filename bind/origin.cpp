@@ -53,6 +53,12 @@ constexpr char kOwnedByC = 3;             // a frame that stands for a call from
 bool runs_python(const RunningFrame* f) { return f->owner != kOwnedByC; }
 #endif
 
+#if PY_VERSION_HEX < 0x030E0000
+const Instruction* first_instruction(PyCodeObject* code) {
+  return reinterpret_cast<const Instruction*>(code->co_code_adaptive);
+}
+#endif
+
 // The code objects seen so far. They are kept alive: an origin may outlive its function.
 struct Seen {
   PyCodeObject* code = nullptr;
@@ -94,8 +100,12 @@ bool has_lines(PyCodeObject* code) { return PyBytes_GET_SIZE(code->co_linetable)
   return place = s;
 }
 
+Seen& recent_of(PyCodeObject* code) {
+  return recent[(reinterpret_cast<uintptr_t>(code) >> 5) % kRecent];
+}
+
 const Seen& look_up(PyCodeObject* code) {
-  Seen& s = recent[(reinterpret_cast<uintptr_t>(code) >> 5) % kRecent];
+  Seen& s = recent_of(code);
   return __builtin_expect(s.code == code, 1) ? s : enter(code, s);
 }
 
@@ -112,7 +122,7 @@ int origins_here(uint64_t* out, int most) noexcept {
     if (!runs_python(f)) continue;
     const Seen& s = look_up(f->code);
     if (s.ours || !s.code) continue;
-    const int64_t at = f->instruction - reinterpret_cast<Instruction*>(f->code->co_code_adaptive);
+    const int64_t at = f->instruction - first_instruction(f->code);
     if (at >= 0) out[count++] = pack(s, at);    // less: a frame that has not begun
   }
   return count;
@@ -134,6 +144,16 @@ int origins_here(uint64_t* out, int most) noexcept {
 #endif
 
 uint64_t origin_here() noexcept {
+#if PY_VERSION_HEX < 0x030E0000
+  const RunningFrame* f = innermost(PyThreadState_Get());
+  if (f && runs_python(f)) {  // nearly always: the program's own function, seen before
+    const Seen& s = recent_of(f->code);
+    if (s.code == f->code && !s.ours) {
+      const int64_t at = f->instruction - first_instruction(f->code);
+      if (at >= 0) return pack(s, at);
+    }
+  }
+#endif
   uint64_t origin = 0;
   origins_here(&origin, 1);
   return origin;

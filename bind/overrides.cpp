@@ -99,8 +99,8 @@ bool any_override(PyObject* const* args, Py_ssize_t count) {
   if (subclasses_off) return false;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* o = args[i];
+    if (is_plain(o)) continue;
     PyTypeObject* t = Py_TYPE(o);
-    if (t == tensor_type || t == parameter_type || t == &PyFloat_Type || t == &PyLong_Type) continue;
     if (t == &PyTuple_Type || t == &PyList_Type) {
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k) {
         const TensorKind kind = kind_of(PySequence_Fast_ITEMS(o)[k]);

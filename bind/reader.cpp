@@ -17,7 +17,7 @@ bool is_int(PyObject* o) {
 }
 
 int64_t to_int(PyObject* o) {
-  if (is_tensor(o)) return item_of(tensor_of(o)).to_int();
+  if (!PyLong_Check(o) && is_tensor(o)) return item_of(tensor_of(o)).to_int();
   const long long v = PyLong_Check(o) ? PyLong_AsLongLong(o)
                                       : PyLong_AsLongLong(Owned(need(PyNumber_Index(o))).get());
   if (v == -1 && PyErr_Occurred()) {
@@ -332,16 +332,21 @@ bool mismatch(std::string* why, const std::string& words) {
   return false;
 }
 
+bool all_ints(const Call& call, size_t first) {
+  for (Py_ssize_t i = Py_ssize_t(first); i < call.count; ++i)
+    if (!is_int(call.args[i])) return false;
+  return call.count > Py_ssize_t(first);
+}
+
 // Positions after self may be given as one list or spread out: view(2, 3).
 bool spread_ints(const Record& r, const Call& call, size_t first) {
   if (r.params.size() <= first || r.params[first].type != Type::Ints) return false;
   for (size_t i = first + 1; i < r.params.size(); ++i)
     if (!r.params[i].keyword_only) return false;
-  if (call.count <= Py_ssize_t(first)) return false;
-  for (Py_ssize_t i = Py_ssize_t(first); i < call.count; ++i)
-    if (!is_int(call.args[i])) return false;
-  return true;
+  return all_ints(call, first);
 }
+
+const Positions& positions_of(const Record& r) { return *static_cast<const Positions*>(r.python); }
 
 // A list that begins with an int is one of ints: a later item of another type ends the search for
 // an overload, as in PyTorch.
@@ -368,14 +373,6 @@ std::string wrong_type(const Param& p, PyObject* value) {
               " at pos 0");
 }
 
-bool fill_defaults(const Record& r, size_t from, Arg* args) {
-  for (size_t i = from; i < r.params.size(); ++i) {
-    if (!r.params[i].has_default) return false;
-    args[i] = r.params[i].fallback.arg();
-  }
-  return true;
-}
-
 // Says which item of a list of tensors is none.
 bool odd_item(PyObject* list, size_t argument, std::string& why) {
   if (!PyList_Check(list) && !PyTuple_Check(list)) return false;
@@ -391,20 +388,48 @@ bool odd_item(PyObject* list, size_t argument, std::string& why) {
 }
 
 // The common call: positional arguments of the right types, defaults for the rest.
-bool read_plain(const Record& r, const Call& call, Arg* args, LazyRoom& room) {
-  const Param* params = r.params.data();
+bool read_by_position(const Record& r, const Call& call, Arg* args, LazyRoom& room) {
+  const Positions& p = positions_of(r);
   const size_t given = size_t(call.count);
-  if (!fill_defaults(r, given, args)) return false;
-  for (size_t i = 0; i < given; ++i) {
-    if (params[i].keyword_only) return false;
-    PyObject* o = call.args[i];
-    if (params[i].type == Type::Tensor && Py_TYPE(o) == tensor_type) args[i] = Arg(body_of(o));
-    else if (!read_value(params[i], o, args[i], room)) return false;
+  size_t read = 0;
+  const auto one = [&](PyObject* o) {
+    if (p.tensors >> read & 1 && Py_TYPE(o) == tensor_type) args[read] = Arg(body_of(o));
+    else if (!read_value(r.params[read], o, args[read], room)) return false;
+    ++read;
+    return true;
+  };
+  const size_t list = p.most - 1;  // where a list of ints would be
+  if (p.ints_last && given > list && PyLong_Check(call.args[list]) &&
+      (given > p.most || r.params[list].length <= 1) && list == size_t(call.method)) {
+    if (!all_ints(call, list)) return false;
+    while (read < list)
+      if (!one(call.args[read])) return false;
+    int64_t* ints = room.ints(given - list);
+    for (size_t i = list; i < given; ++i) ints[i - list] = to_int(call.args[i]);
+    args[read++] = Arg(Ints(ints, given - list));
+  } else {
+    if (given < p.fewest || given > p.most) return false;
+    while (read < given)
+      if (!one(call.args[read])) return false;
   }
+  for (; read < p.defaults.size(); ++read) args[read] = p.defaults[read];
   return true;
 }
 
 }  // namespace
+
+Positions::Positions(const Record& r) : fewest(0), most(0), tensors(0) {
+  for (size_t i = 0; i < r.params.size(); ++i) {
+    const Param& p = r.params[i];
+    if (!p.has_default && !(p.optional && p.keyword_only)) fewest = i + 1;
+    if (!p.keyword_only) most = i + 1;
+    tensors |= uint64_t(p.type == Type::Tensor) << i;
+    defaults.push_back(p.fallback.arg());
+  }
+  ints_last = most > 0 && fewest <= most && r.params[most - 1].type == Type::Ints;
+}
+
+void prepare_reading(Record& r) { r.python = new Positions(r); }
 
 int64_t fewest(const Record& r) {
   int64_t n = 0;
@@ -413,6 +438,7 @@ int64_t fewest(const Record& r) {
 }
 
 bool read_call(const Record& r, const Call& call, Arg* args, LazyRoom& room, std::string* why) {
+  if (!call.names && read_by_position(r, call, args, room)) return true;
   const size_t n = r.params.size();
   const Py_ssize_t named = call.names ? PyTuple_GET_SIZE(call.names) : 0;
   size_t positional = size_t(call.count);
@@ -427,12 +453,6 @@ bool read_call(const Record& r, const Call& call, Arg* args, LazyRoom& room, std
       read_value(r.params[self], call.args[self], args[self], room);
     spread = true;
     positional = self + 1;
-    if (!named && fill_defaults(r, positional, args)) {
-      if (self) args[0] = Arg(body_of(call.args[0]));
-      return true;
-    }
-  } else if (!named && positional <= n && read_plain(r, call, args, room)) {
-    return true;
   }
   size_t allowed = 0;
   while (allowed < n && !r.params[allowed].keyword_only) ++allowed;

@@ -64,6 +64,17 @@ struct Call {                       // Python's view of a call
   bool requires_grad = false;       // of factories
 };
 
+// What reading a call by positions asks of a record, worked out once.
+struct Positions {
+  explicit Positions(const Record& r);
+  size_t fewest;                    // all parameters from here on have defaults
+  size_t most;                      // from here on they are given by name only
+  bool ints_last;                   // the last by position is a list of ints: it may be spread out
+  uint64_t tensors;                 // a bit for each that takes a tensor
+  std::vector<Arg> defaults;        // of all parameters; None where there is none
+};
+void prepare_reading(Record& r);    // gives the record its Positions
+
 // One parameter's value; false when the object is of another type.
 bool read_value(const Param& p, PyObject* o, Arg& a, LazyRoom& room);
 

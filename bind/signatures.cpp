@@ -77,6 +77,7 @@ const std::vector<Signature>& signatures_of(std::string name, bool in_place) {
       Signature s;
       s.use = k.use;
       read_signature(s.shape, k.text);
+      prepare_reading(s.shape);
       all[s.shape.base].push_back(std::move(s));
     }
   }

@@ -18,7 +18,8 @@ namespace {
 
 PyTypeObject* meta_type = nullptr;
 
-// Freed objects of exactly tensor_type wait here, with their collector header.
+// Freed objects of exactly tensor_type wait here, with their collector header and the reference to
+// their type.
 constexpr int kFree = 128;
 PyObject* free_objects[kFree];
 int free_count = 0;
@@ -68,7 +69,6 @@ void take_apart(TensorObject* self, PyTypeObject* type, bool bare) {
   }
   if (bare && free_count < kFree) {
     free_objects[free_count++] = o;
-    Py_DECREF(type);
     return;
   }
   PyObject_GC_Del(o);
@@ -78,8 +78,8 @@ void take_apart(TensorObject* self, PyTypeObject* type, bool bare) {
 void dealloc(PyObject* o) {
   auto* self = reinterpret_cast<TensorObject*>(o);
   PyTypeObject* type = Py_TYPE(o);
-  if (pass_to_body(self)) return;
   const bool bare = type == tensor_type;
+  if ((!bare || self->dict || self->weakrefs) && pass_to_body(self)) return;
   if (!bare && type->tp_finalize && PyObject_CallFinalizerFromDealloc(o) < 0) return;
   if (!bare && type->tp_del) {
     type->tp_del(o);
@@ -184,7 +184,7 @@ PyObject* wrap(Tensor t) {
   PyObject* o;
   if (free_count) {
     o = free_objects[--free_count];
-    PyObject_Init(o, tensor_type);
+    Py_SET_REFCNT(o, 1);
   } else {
     o = reinterpret_cast<PyObject*>(PyObject_GC_New(TensorObject, tensor_type));
     if (!o) return nullptr;
@@ -266,7 +266,8 @@ int add_tensor_types(PyObject* module) {
                        {0, nullptr}};
   tensor_type = make_type("rushlight.Tensor", tensor_base_type, own);
   if (!tensor_type) return -1;
-  tensor_type->tp_name = "Tensor";  // as PyTorch's messages call it
+  tensor_base_type->tp_name = "torch._C.TensorBase";  // as PyTorch's messages call them
+  tensor_type->tp_name = "Tensor";
   if (ask_for_methods(tensor_base_type, tensor_methods) < 0 ||
       ask_for_methods(tensor_type, interchange_methods) < 0)
     return -1;

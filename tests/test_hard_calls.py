@@ -129,6 +129,19 @@ def test_the_interpreter_ends_while_threads_compute():
         assert (child.returncode, out) == (0, "left\n"), err[-400:]
 
 
+@pytest.mark.parametrize("name", ["view", "add", "permute", "add_", "item"])
+@pytest.mark.parametrize("first", [3, "a", None, [1.0]])
+def test_methods_of_what_is_no_tensor(name, first):
+    said = f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a "
+    with pytest.raises(TypeError, match=f"^{said}'{type(first).__name__}' object"):
+        getattr(torch.Tensor, name)(first, 4)
+
+
+def test_methods_of_nothing():
+    with pytest.raises(TypeError, match=r"^unbound method TensorBase.view\(\) needs an argument"):
+        torch.Tensor.view()
+
+
 def boxed(name, *args):
     return torch._C._boxed_call(name, *args)
 

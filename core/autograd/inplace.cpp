@@ -115,6 +115,15 @@ class CopySlices : public Node {
 
 }  // namespace
 
+void record_view(const Tensor& view, const Tensor& of, ViewKind kind) {
+  if (of->is(kView)) return record_view(view, of, kind, nullptr);
+  Autograd& a = autograd_of(view);
+  a.kind = kind;
+  a.base = of;
+  a.seen_version = view.version().count.load(std::memory_order_relaxed);
+  view->flags |= kView;
+}
+
 void record_view(const Tensor& view, const Tensor& of, ViewKind kind,
                  std::function<Tensor(const Tensor&)> replay) {
   Autograd& a = autograd_of(view);

@@ -81,8 +81,10 @@ Tensor sum_of(const Tensor& a, const Tensor& b);     // a + b by the op, recorde
 
 // ---- In-place and views (autograd/inplace.cpp)
 // The view of a differentiable view op: records base and replay.
+void record_view(const Tensor& view, const Tensor& of, ViewKind kind);
+// ... of another dtype or with bits set: sizes, strides and offset do not say it all.
 void record_view(const Tensor& view, const Tensor& of, ViewKind kind,
-                 std::function<Tensor(const Tensor&)> replay = nullptr);
+                 std::function<Tensor(const Tensor&)> replay);
 void check_in_place(const Tensor& t);                // throws where PyTorch forbids it
 // After the change: t's value now comes from `node`; views rebase onto their base.
 void rebase_history(const Tensor& t, Ref<Node> node);

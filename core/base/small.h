@@ -40,11 +40,11 @@ template <class T, size_t N> class Small {
   Small() = default;
   Small(size_t n, const T& v) { resize(n, v); }
   Small(std::initializer_list<T> v) { for (const T& x : v) push_back(x); }
-  Small(Span<T> v) { reserve(v.size()); for (const T& x : v) push_back(x); }
-  Small(const Small& o) { reserve(o.size_); for (const T& x : o) push_back(x); }
+  Small(Span<T> v) { fill(v.data(), uint32_t(v.size())); }
+  Small(const Small& o) { fill(o.data_, o.size_); }
   Small(Small&& o) noexcept { take(o); }
   Small& operator=(const Small& o) {
-    if (this != &o) { clear(); reserve(o.size_); for (const T& x : o) push_back(x); }
+    if (this != &o) { clear(); fill(o.data_, o.size_); }
     return *this;
   }
   Small& operator=(Small&& o) noexcept {
@@ -83,7 +83,7 @@ template <class T, size_t N> class Small {
   void resize(size_t n, const T& v = T()) {
     reserve(n);
     while (size_ > n) pop_back();
-    while (size_ < n) push_back(v);
+    for (; size_ < n; ++size_) new (data_ + size_) T(v);
   }
   void insert(size_t at, T v) {
     push_back(std::move(v));
@@ -106,6 +106,11 @@ template <class T, size_t N> class Small {
     data_ = fresh;
     capacity_ = uint32_t(n);
   }
+  void fill(const T* from, uint32_t n) {  // of an empty one
+    reserve(n);
+    for (size_t i = 0; i < n; ++i) new (data_ + i) T(from[i]);
+    size_ = uint32_t(n);
+  }
   void destroy() {
     clear();
     if (data_ != inside()) ::operator delete(data_);
@@ -122,7 +127,8 @@ template <class T, size_t N> class Small {
       o.size_ = 0;
       return;
     }
-    for (T& x : o) push_back(std::move(x));
+    for (size_t i = 0; i < o.size_; ++i) new (data_ + i) T(std::move(o.data_[i]));
+    size_ = o.size_;
     o.clear();
   }
 

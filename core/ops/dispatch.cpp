@@ -28,7 +28,9 @@ void refuse_meta(const char* name, const Tensor& t) {
         "https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html");
 }
 
-Seen look_at(const Record& r, const Arg* args) {
+namespace {
+
+inline Seen seen_in(const Record& r, const Arg* args) {
   Seen seen;
   for (uint64_t bits = r.tensor_params; bits; bits &= bits - 1) {
     const Arg& a = args[__builtin_ctzll(bits)];
@@ -41,6 +43,10 @@ Seen look_at(const Record& r, const Arg* args) {
   }
   return seen;
 }
+
+}  // namespace
+
+Seen look_at(const Record& r, const Arg* args) { return seen_in(r, args); }
 
 bool wants_gradient(const Record& r, const Arg* args) {
   const uint64_t served = r.no_derivative.empty() ? r.grad_params : r.tensor_params;
@@ -129,32 +135,35 @@ void mark_cut(Tensor* outs, size_t n) {
     if (outs[i]) outs[i]->flags |= kCut;
 }
 
+// A view that another call of its op gives again, of another base.
+[[gnu::noinline]] void record_replayed(const Record& r, const Arg* args, const Tensor& v,
+                                       const Tensor& self, ViewKind kind) {
+  std::vector<Value> saved(args, args + r.params.size());
+  saved[size_t(r.first_tensor)] = Value();  // lest the view hold itself
+  record_view(v, self, kind, [&r, saved = std::move(saved)](const Tensor& base) {
+    Arg again[kMostParams];
+    for (size_t i = 0; i < saved.size(); ++i) again[i] = saved[i].arg();
+    again[r.first_tensor] = Arg(base);
+    Value out[kMostResults];
+    invoke(r, again, out);
+    return out[0].take_tensor();
+  });
+}
+
 void call_view(const Record& r, const Arg* args, Value* results, OpNode* node) {
   r.produce(results, args);
   const Tensor& self = args[r.first_tensor].as_tensor();
-  const bool list = r.returns[0].list;
+  const bool list = results[0].arg().tag == Tag::Tensors;
   const TensorList views = list ? results[0].tensors() : TensorList(&results[0].tensor(), 1);
-  if (!(self.is_inference())) {
+  if (!self.is_inference()) {
     const ViewKind kind = modes() & kInference ? ViewKind::Inference
                         : modes() & kNoGrad    ? ViewKind::NoGrad
                         : r.multi_view         ? ViewKind::Multi : ViewKind::Normal;
     for (const Tensor& v : views) {
-      const bool strided = v.dtype() == self.dtype() && v.is_conj() == self.is_conj() &&
-                           v.is_negative() == self.is_negative();
-      if (strided) {
-        record_view(v, self, kind);
-      } else {
-        std::vector<Value> saved(args, args + r.params.size());
-        saved[size_t(r.first_tensor)] = Value();  // lest the view hold itself
-        record_view(v, self, kind, [&r, saved = std::move(saved)](const Tensor& base) {
-          Arg again[kMostParams];
-          for (size_t i = 0; i < saved.size(); ++i) again[i] = saved[i].arg();
-          again[r.first_tensor] = Arg(base);
-          Value out[kMostResults];
-          invoke(r, again, out);
-          return out[0].take_tensor();
-        });
-      }
+      const bool strided = v.dtype() == self.dtype() &&
+                           !((v->flags ^ self->flags) & (kConj | kNegative));
+      if (strided) record_view(v, self, kind);
+      else record_replayed(r, args, v, self, kind);
     }
   }
   if (node) node->attach(views.data(), views.size());
@@ -228,7 +237,7 @@ void call(const Record& r, const Arg* args, Value* results) {
     r.produce(results, args);
     return;
   }
-  const Seen seen = look_at(r, args);
+  const Seen seen = seen_in(r, args);
   bool record = false;
   if (seen.flags & (kNeedsGrad | kView | kBatched | kStoredOnly)) {  // a view's base may need one
     if (seen.flags & kBatched) return call_unwrapped(r, args, results);

@@ -248,7 +248,7 @@ template <class T> constexpr size_t result_count() {
   else if constexpr (requires { std::tuple_size<T>::value; }) return std::tuple_size_v<T>;
   else return 1;
 }
-template <class T> void store(T&& made, Value* out) {
+template <class T> inline void store(T&& made, Value* out) {
   using U = std::remove_cvref_t<T>;
   if constexpr (requires { std::tuple_size<U>::value; }) {
     std::apply([&](auto&... part) { ((*out++ = Value(std::move(part))), ...); }, made);

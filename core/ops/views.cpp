@@ -106,9 +106,23 @@ Tensor as_strided_backward(const Tensor& grad, const Tensor& input, Ints size, I
   return as_strided(image, input.sizes(), input.strides(), input.offset() - base);
 }
 
-constexpr const char* kNotAView =
-    "view size is not compatible with input tensor's size and stride (at least one dimension "
-    "spans across two contiguous subspaces). Use .reshape(...) instead.";
+namespace {
+
+// The same elements in the same order under other sizes; one may be -1.
+Tensor under(const Tensor& self, Ints size) {
+  const Dims sizes = infer_size(size, self.numel());
+  Dims strides;
+  if (self.is_contiguous() && self.dim() > 0 && self.strides().back() == 1 && self.numel() > 0) {
+    strides = contiguous_strides(sizes);
+  } else {
+    check(view_strides(self.sizes(), self.strides(), sizes, strides),
+          "view size is not compatible with input tensor's size and stride (at least one dimension "
+          "spans across two contiguous subspaces). Use .reshape(...) instead.");
+  }
+  return alias(self, sizes, strides, self.offset());
+}
+
+}  // namespace
 
 const Op<Tensor(Tensor, Ints)> view = define<Tensor(Tensor, Ints)>(
     "view(Tensor(a) self, int[] size) -> Tensor(a)")
@@ -121,12 +135,7 @@ const Op<Tensor(Tensor, Ints)> view = define<Tensor(Tensor, Ints)>(
   .forms(Method)
   .accepts_conj()
   .linear()
-  .view([](const Tensor& self, Ints size) {
-    const Dims sizes = infer_size(size, self.numel());
-    Dims strides;
-    check(view_strides(self.sizes(), self.strides(), sizes, strides), kNotAView);
-    return alias(self, sizes, strides, self.offset());
-  })
+  .view([](const Tensor& self, Ints size) { return under(self, size); })
   .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) { return reshape(grad, sizes); });
 
 const auto view_dtype = define<Tensor(Tensor, DType)>(
@@ -173,12 +182,7 @@ const Op<Tensor(Tensor, Ints)> unsafe_view = define<Tensor(Tensor, Ints)>(
   .forms(Hidden)
   .accepts_conj()
   .linear()
-  .produce([](const Tensor& self, Ints size) {
-    const Dims sizes = infer_size(size, self.numel());
-    Dims strides;
-    check(view_strides(self.sizes(), self.strides(), sizes, strides), kNotAView);
-    return alias(self, sizes, strides, self.offset());
-  })
+  .produce([](const Tensor& self, Ints size) { return under(self, size); })
   .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) { return reshape(grad, sizes); });
 
 // reshape's other half: a view of what is not contiguous.
@@ -188,12 +192,7 @@ const auto reshape_alias = define<Tensor(Tensor, Ints, Ints)>(
   .forms(Hidden)
   .accepts_conj()
   .linear()
-  .view([](const Tensor& self, Ints size, Ints) {
-    const Dims sizes = infer_size(size, self.numel());
-    Dims strides;
-    check(view_strides(self.sizes(), self.strides(), sizes, strides), kNotAView);
-    return alias(self, sizes, strides, self.offset());
-  })
+  .view([](const Tensor& self, Ints size, Ints) { return under(self, size); })
   .grad("self", "grad, self.sizes", [](const Tensor& grad, Ints sizes) { return reshape(grad, sizes); });
 
 const Op<Tensor(Tensor, Ints)> reshape = define<Tensor(Tensor, Ints)>(

@@ -26,7 +26,11 @@ void TensorBody::set_layout(Ints s, Ints st) {
     }
     if (sizes != room) ::operator delete(sizes);
     sizes = fresh;
-    strides = fresh + d;
+  } else if (dim == 0) {
+    for (int i = 0; i < d; ++i) {
+      sizes[i] = s[i];
+      sizes[d + i] = st[i];
+    }
   } else {
     int64_t copy[2 * 64];
     for (int i = 0; i < d; ++i) {  // the new layout may be read from the old
@@ -34,11 +38,22 @@ void TensorBody::set_layout(Ints s, Ints st) {
       copy[d + i] = st[i];
     }
     for (int i = 0; i < 2 * d; ++i) sizes[i] = copy[i];
-    strides = sizes + d;
   }
+  strides = sizes + d;
   dim = d;
-  numel = numel_of(Ints(sizes, size_t(d)));
-  set(kContiguous, rl::is_contiguous(Ints(sizes, size_t(d)), Ints(strides, size_t(d))));
+  int64_t elements = 1, step = 1;
+  bool in_order = true, over = false, none = false;
+  for (int i = d; i-- > 0;) {
+    const int64_t size = sizes[i];
+    none |= size == 0;
+    over |= __builtin_mul_overflow(elements, size, &elements);
+    if (size == 1) continue;
+    in_order &= strides[i] == step;
+    step *= size;
+  }
+  if (over && !none) numel_of(Ints(sizes, size_t(d)));  // raises
+  numel = none ? 0 : elements;
+  set(kContiguous, in_order || none);
 }
 
 void TensorBody::destroy(TensorBody* t) {
@@ -85,12 +100,15 @@ Tensor over(Storage* counted, DType dtype, Device device) {
   return Tensor::take(b);
 }
 
+void refuse_negative(Ints sizes) {
+  for (int64_t s : sizes)
+    check(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", sizes);
+}
+
 }  // namespace
 
 Tensor empty_strided(Ints sizes, Ints strides, DType dtype, Device device) {
-  for (int64_t s : sizes) {
-    check(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", sizes);
-  }
+  refuse_negative(sizes);
   check(sizes.size() <= 64, "a tensor has at most 64 dimensions, but got ", int64_t(sizes.size()));
   numel_of(sizes);
   Storage* s = Storage::make(bytes_needed(sizes, strides, 0, item_size(dtype)), device).leave();
@@ -101,11 +119,12 @@ Tensor empty_strided(Ints sizes, Ints strides, DType dtype, Device device) {
 
 Tensor empty(Ints sizes, DType dtype, Device device) {
   int64_t n = 1;
-  bool over_size = false;
+  bool over_size = false, negative = false;
   for (int64_t s : sizes) {
-    check(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", sizes);
+    negative |= s < 0;
     over_size |= __builtin_mul_overflow(n, s, &n);
   }
+  if (negative) refuse_negative(sizes);
   int64_t bytes;
   over_size |= __builtin_mul_overflow(n, item_size(dtype), &bytes);
   if (over_size) {
