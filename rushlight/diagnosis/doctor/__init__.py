@@ -193,6 +193,7 @@ _EFFECTS = {
     "clip-at-wrong-place": {"gradients-explode", "learning-rate-too-large"},
     "causal-mask-inverted": {"nan-made", "nan-gradient"},
     "relu-dead": {"weights-all-zero"},
+    "hook-cuts-gradient": {"parameters-without-gradient"},
     "nan-made": {"loss-scale-falls"},
     "nan-gradient": {"loss-scale-falls"},
     "dropout-while-evaluating": {"graph-never-used"},

@@ -1,14 +1,18 @@
-"""What the batches of a loader are made of: one class at a time."""
+"""What the batches of a loader are made of: one class at a time, now one dtype, now another."""
 
 from __future__ import annotations
 
+import ast
+import inspect
+from collections import Counter
 from typing import ClassVar
 
 from rushlight import _C
 
-from ... import changes
+from ... import changes, trial
 from ...finding import Fix
 from ...registry import Check, check, kind
+from ...source import Source
 from .. import places
 from ..places import found
 
@@ -76,3 +80,104 @@ class OneClass(Check):
             [f"{alone} of {count} training batches hold a single one of {classes} classes"], [],
             [Fix("shuffle=True", [site.source.replace((call, text))])],
         )  # fmt: skip
+
+
+kind(
+    "batch-dtype-varies",
+    "One field of the batches has now one dtype, now another",
+    """
+default_collate takes a batch's dtype from its samples: Python floats become float64, ints int64, a
+mixture what comes first. Where a dataset returns 3 for one sample and 4.5 for another, or a numpy
+array here and a tensor there, the dtype changes from batch to batch, and the model or the loss
+fails, or rounds, only now and then. Return one type: float(value), or a tensor of a given dtype.
+""",
+)
+
+
+@check
+class Varying(Check):
+    kinds = ("batch-dtype-varies",)
+    needs: ClassVar = {"*": ("batch", 2, "fewer than 2 batches of a DataLoader")}
+
+    def start(self, doctor):
+        self.loaders = {}
+        doctor.watch.on("batch", self.batch)
+
+    def batch(self, loader, batch):
+        entry = self.loaders.setdefault(id(loader), (loader, Counter()))
+        if isinstance(batch, _C.TensorBase):
+            entry[1][None, batch.dtype] += 1
+        elif isinstance(batch, (list, tuple, dict)):
+            for key, part in batch.items() if isinstance(batch, dict) else enumerate(batch):
+                if isinstance(part, _C.TensorBase):
+                    entry[1][key, part.dtype] += 1
+
+    def findings(self, doctor):
+        out = []
+        for loader, counts in self.loaders.values():
+            for key in dict.fromkeys(k for k, _ in counts):
+                dtypes = {d: n for (k, d), n in counts.items() if k == key}
+                if len(dtypes) > 1 and loader.num_workers == 0:
+                    out.append(self.finding(loader, key, dtypes))
+        return [f for f in out if f is not None][:1]
+
+    def finding(self, loader, key, dtypes):
+        said = " and ".join(f"{n} of {str(d).removeprefix('torch.')}" for d, n in dtypes.items())
+        where = "" if key is None else f" field {key!r}"
+        place, fixes = _odd_sample(loader.dataset, key)
+        if place is None:
+            return None
+        return found(
+            "batch-dtype-varies", "wrong number", place,
+            f"the batches'{where} dtype changes from batch to batch",
+            [f"{said} among {sum(dtypes.values())} batches"], [], fixes,
+        )  # fmt: skip
+
+
+def _odd_sample(dataset, key):
+    """(where the samples of the rarer type come from, fixes): a tensor's origin, or the return."""
+    kept: dict = {}
+    try:
+        with trial.undisturbed():
+            for i in range(min(len(dataset), 200)):
+                value = dataset[i] if key is None else dataset[i][key]
+                tensor = isinstance(value, _C.TensorBase)
+                kept.setdefault(value.dtype if tensor else type(value), []).append(value)
+    except BaseException:
+        kept = {}
+    rare = min(kept.values(), key=len, default=[None])[0] if len(kept) > 1 else None
+    if isinstance(rare, _C.TensorBase):
+        origin = _C._origin(rare)
+        source = Source.of(origin[0]) if origin else None
+        node = source.node_at(*origin[2:6]) if source else None
+        if node is None:
+            return None, []
+        other = next(d for d in kept if d != rare.dtype)
+        word = {"torch.float32": "float()", "torch.int64": "long()"}.get(str(other))
+        text = changes.method(source, node, word) if word else None
+        fixes = [Fix(text, [source.replace((node, text))])] if text else []
+        return (source.file, node.lineno), fixes
+    return _returned(dataset, key) if rare is not None else (None, [])
+
+
+def _returned(dataset, key):
+    """The ``return`` of __getitem__, with its number as a float."""
+    code = getattr(inspect.unwrap(type(dataset).__getitem__), "__code__", None)
+    source = Source.of(code.co_filename) if code is not None else None
+    for node in ast.walk(source.tree) if source is not None else ():
+        inside = isinstance(node, ast.Return) and node.value is not None
+        function = source.function_of(node) if inside else None
+        if function is None or function.lineno != code.co_firstlineno:
+            continue
+        part = node.value
+        if isinstance(part, ast.Tuple) and isinstance(key, int):
+            part = part.elts[key]
+        elif isinstance(part, ast.Dict):
+            part = next((v for k, v in zip(part.keys, part.values, strict=True)
+                         if getattr(k, "value", None) == key), None)  # fmt: skip
+        elif key is not None:
+            part = None
+        text = f"float({source.segment(part)})" if part is not None else ""
+        fixes = [Fix(text, [source.replace((part, text))])] if part is not None else []
+        return (source.file, node.lineno), fixes
+    return None, []

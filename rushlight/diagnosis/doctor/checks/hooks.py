@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
-from rushlight import nn
+from rushlight import _C, is_grad_enabled, nn
 
 from ...finding import Fix
 from ...registry import Check, check, kind
+from ...source import Source
 from .. import places
 from ..calls import site_of
 from ..places import found
@@ -151,3 +152,95 @@ class PileUp(Check):
 
 def _hooks(module) -> dict:
     return module._forward_hooks
+
+
+kind(
+    "hook-cuts-gradient",
+    "A forward hook returns its output detached, and the model goes on with that",
+    """
+What a forward hook returns, unless it is None, takes the place of the module's output. A hook that
+is meant only to look (to keep activations, to print) and ends with return output.detach() therefore
+cuts the graph: the layers before it get no gradient. Return nothing.
+""",
+)
+
+
+@check
+class Cuts(Check):
+    kinds = ("hook-cuts-gradient",)
+    needs: ClassVar = {"*": ("hook", 1, "no hook was registered")}
+
+    def start(self, doctor):
+        self.seen, self.hooked, self.watch = {}, [], doctor.watch
+        self.models = doctor.passes.models
+        doctor.watch.on("hook", self.hook)
+
+    def hook(self, module):
+        if not self.hooked:
+            self.watch.on("forward", self.forward)
+        if module not in self.hooked[:100]:
+            self.hooked.append(module)
+
+    def forward(self, module, args, output):
+        """Looks at what a module was given: it came from a hook of the one before, detached."""
+        if not is_grad_enabled():
+            return
+        for given in args[:2]:
+            if isinstance(given, _C.TensorBase) and not given.requires_grad:
+                origin = _C._origin(given)
+                owner = self.owner(origin) if origin is not None else None
+                if owner is not None and self.learns(owner) and _returned(origin) is not None:
+                    entry = self.seen.setdefault(tuple(origin[:6]), [0, type(owner).__name__])
+                    entry[0] += 1
+
+    def learns(self, module) -> bool:
+        """Whether a module learns; one without parameters does where all of its model does."""
+        own = list(module.parameters())
+        if own:
+            return any(p.requires_grad for p in own)
+        models = [m for m in self.models.values() if any(module is k for k in m.modules())]
+        return bool(models) and all(p.requires_grad for m in models for p in m.parameters())
+
+    def owner(self, origin):
+        """The module in whose hook a tensor was made, or None."""
+        for module in self.hooked[:100]:
+            for hook in module._forward_hooks.values():
+                code = getattr(hook, "__code__", None)
+                if code is None or code.co_filename != origin[0]:
+                    continue
+                lines = [line for *_, line in code.co_lines() if line]
+                if min(lines) <= origin[2] <= max(lines):
+                    return module
+        return None
+
+    def findings(self, doctor):
+        if not doctor.watch.count("backward"):
+            return []
+        return [self.finding(origin, *one) for origin, one in self.seen.items()]
+
+    def finding(self, origin, count, name):
+        source, statement = Source.of(origin[0]), _returned(origin)
+        fixes = [Fix("return nothing", [source.instead(statement, "return None")])]
+        evidence = [f"{count} outputs of {name} were replaced by what the hook returned, detached"]
+        return found(
+            "hook-cuts-gradient", "wrong result", (origin[0], origin[2]),
+            "this hook's result takes the output's place and has no graph", evidence, [], fixes,
+        )  # fmt: skip
+
+
+def _returned(origin) -> ast.Return | None:
+    """The statement with which a function returns what it made at a place, at once or by name.
+
+    A lambda's result has none. What a hook only keeps for later may well be detached.
+    """
+    source = Source.of(origin[0])
+    node = source.node_at(*origin[2:6]) if source else None
+    statement = source.statement_of(node) if node is not None else None
+    function = source.function_of(node) if node is not None else None
+    if isinstance(statement, ast.Return):
+        return statement
+    if not isinstance(statement, ast.Assign) or function is None:
+        return None
+    names = {ast.unparse(t) for t in statement.targets}
+    returns = (n for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None)
+    return next((r for r in returns if ast.unparse(r.value) in names), None)

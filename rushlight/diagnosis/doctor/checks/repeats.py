@@ -11,6 +11,7 @@ from ...registry import Check, check, kind
 from ...unfolded import on_lines_of_their_own
 from .. import places
 from ..places import found
+from .seeds import DRAWS
 
 kind(
     "seed-in-loop",
@@ -47,6 +48,11 @@ gradient: good for finding a NaN, and several times slower. Turn it off afterwar
 )
 
 
+# What a program draws for itself, not to begin a layer with.
+OWN_DRAWS = [name for name in DRAWS if not name.endswith("_")]
+LEAST_DRAWN = 5
+
+
 def _before_loop(site, statement) -> Fix | None:
     """A statement that moves in front of the outermost loop around it that trains."""
     loops = site.source.loops_around(statement)
@@ -73,8 +79,10 @@ class InLoop(Check):
     kinds = ("seed-in-loop", "optimizer-made-in-loop")
 
     def start(self, doctor):
-        self.seeds, self.made, self.steps = {}, {}, 0
+        self.seeds, self.made, self.steps, self.draws = {}, {}, 0, 0
+        self.optimizers = 0
         watch = doctor.watch
+        watch.on("op", self.draw, OWN_DRAWS)
         watch.on("seeded", self.seeded)
         watch.on("optimizer", self.optimizer)
         watch.on("stepped", self.stepped)
@@ -82,15 +90,21 @@ class InLoop(Check):
     def stepped(self, optimizer):
         self.steps += 1
 
+    def draw(self, op):
+        self.draws += 1
+
     def seeded(self, seed):
         site = places.here()
         if site is not None:
-            entry = self.seeds.setdefault((site, seed), [0, 0, -1])
+            entry = self.seeds.setdefault((site, seed), [0, 0, -1, 0, self.draws, 0])
             entry[0] += 1
-            entry[1] += self.steps > entry[2] >= 0
-            entry[2] = self.steps
+            if self.optimizers == entry[5]:  # else each turn trains anew: they are compared
+                entry[1] += self.steps > entry[2] >= 0
+                entry[3] += self.draws > entry[4]
+            entry[2], entry[4], entry[5] = self.steps, self.draws, self.optimizers
 
     def optimizer(self, optimizer):
+        self.optimizers += 1
         site = places.here()
         if site is None:
             return
@@ -102,11 +116,13 @@ class InLoop(Check):
 
     def findings(self, doctor):
         out = []
-        for (site, seed), (count, between, _) in self.seeds.items():
-            if site.statement is None or between < 4:
+        for (site, seed), (count, between, _, drawn, *_) in self.seeds.items():
+            if site.statement is None:
                 continue
-            if self.in_loop(site) or between >= 0.5 * self.steps:
-                out.append(self.seed(site, seed, count, between))
+            if between >= 4 and (self.in_loop(site) or between >= 0.5 * self.steps):
+                out.append(self.seed(site, seed, count, f"{between} of them after a step"))
+            elif drawn >= LEAST_DRAWN and not between:
+                out.append(self.seed(site, seed, count, f"{drawn} of them after a draw"))
         for (site, _), (count, between, _, name, optimizer) in self.made.items():
             each = between >= 4 and count >= 0.5 * self.steps
             if each and site.statement is not None and self.in_loop(site) and optimizer.state:
@@ -116,18 +132,18 @@ class InLoop(Check):
     def in_loop(self, site) -> bool:
         return bool(site.source.loops_around(site.statement))
 
-    def seed(self, site, seed, count, between):
+    def seed(self, site, seed, count, when):
         fix = _before_loop(site, site.statement)
         if fix is None and site.source.function_of(site.statement) is not None:
             fix = Fix("without it: seed once, at the start", [site.source.remove(site.statement)])
         evidence = [
             (
-                f"seed {seed} was set {count} times, {between} times of them after a step: each "
-                "turn draws the same random numbers"
+                f"seed {seed} was set {count} times, {when}: each turn draws the same random "
+                "numbers"
             )
         ]
         return found(
-            "seed-in-loop", "wrong result", site, "the random stream starts anew at each step",
+            "seed-in-loop", "wrong result", site, "the random stream starts anew at each turn",
             evidence, [], [fix] if fix is not None else [],
         )  # fmt: skip
 
