@@ -8,6 +8,7 @@ for each fix how the repaired program ended and what the doctor found in it.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
@@ -86,7 +87,8 @@ def _in_fork(work):
 
 def _report(files: dict) -> dict:
     from rushlight.cli.doctor import report_text
-    from rushlight.cli.run import ended, prepared
+    from rushlight.cli.program import prepared
+    from rushlight.cli.run import ended
     from rushlight.diagnosis.doctor import Doctor
 
     with tempfile.TemporaryDirectory(prefix="doctored-") as folder:
@@ -97,8 +99,9 @@ def _report(files: dict) -> dict:
         sys.path[0] = folder
         script = os.path.join(folder, "script.py")
         doctor = Doctor([script], trials=False)
-        program = prepared(script, [], False)
-        status = doctor.run(lambda: ended(program))
+        options = argparse.Namespace(target=script, args=[], flag=None)
+        program = prepared(options)
+        status = doctor.run(lambda: ended(program.run))
         findings = doctor.findings()
         report = {
             "status": status,

@@ -6,6 +6,7 @@ one's script.py in a folder of its own, and writes what the rules say, and how e
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import json
@@ -54,7 +55,7 @@ def _marked(files: dict) -> tuple | None:
 
 def _run(folder: str) -> BaseException | None:
     import rushlight
-    from rushlight.cli.run import prepared
+    from rushlight.cli.program import prepared
 
     rushlight.set_grad_enabled(True)
     before = set(sys.modules)
@@ -62,7 +63,8 @@ def _run(folder: str) -> BaseException | None:
     sys.path[0] = folder
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            prepared(os.path.join(folder, "script.py"), [], False)()
+            script = os.path.join(folder, "script.py")
+            prepared(argparse.Namespace(target=script, args=[], flag=None)).run()
     except Exception as error:
         return error
     finally:
