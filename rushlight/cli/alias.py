@@ -69,11 +69,26 @@ def _folder() -> Path:
     return Path(sysconfig.get_paths()["purelib"])
 
 
+def _text(read, *args) -> str:
+    """What ``read(*args)`` gives of metadata; nothing where it is broken."""
+    try:
+        return read(*args) or ""
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
 def _installed():
     """(the distribution named torch or None, whether it is the alias)."""
-    for found in metadata.distributions(name="torch"):
-        return found, "Generator: rushlight alias" in (found.read_text("WHEEL") or "")
+    for found in _named_torch():
+        return found, "Generator: rushlight alias" in _text(found.read_text, "WHEEL")
     return None, False
+
+
+def _named_torch() -> list:
+    try:
+        return list(metadata.distributions(name="torch"))
+    except UnicodeDecodeError:
+        return []
 
 
 def _is_alias(file: Path) -> bool:
@@ -83,22 +98,27 @@ def _is_alias(file: Path) -> bool:
         return False
 
 
-def _other_torch() -> str | None:
-    """A ``torch`` of this environment that is not the alias: where, and its version if stated."""
+def _other_torch() -> tuple[str, str] | None:
+    """A ``torch`` that is not the alias: where, its version if stated, and what to wait for."""
     found, ours = _installed()
     if found is not None and not ours:
-        return f"torch {found.version} in {found.locate_file('')}"
+        stated = _text(lambda: found.version)
+        if stated:
+            return f"torch {stated} in {found.locate_file('')}", "after: pip uninstall torch"
+        left = getattr(found, "_path", found.locate_file(""))
+        return f"what is left of a torch in {left}", "when that is gone"
     for folder in dict.fromkeys([str(_folder()), *filter(None, sys.path[1:])]):
         package = Path(folder, "torch")
         if package.is_dir() and any(package.iterdir()) and not _is_alias(package / "__init__.py"):
-            return f"a package in {package}"
+            return f"a package in {package}", "when that is gone"
     return None
 
 
 def _install() -> int:
     other = _other_torch()
     if other is not None:
-        return _fail(f"there is {other}; the alias takes its place only after: pip uninstall torch")
+        where, when = other
+        return _fail(f"there is {where}; the alias takes its place only {when}")
     folder, version = _folder(), _version()
     info = f"torch-{version}.dist-info"
     files = {
@@ -145,8 +165,8 @@ def _take_away(folder: Path) -> bool:
     package = folder / "torch"
     parts = [package] if _is_alias(package / "__init__.py") else []
     for info in folder.glob("torch-*.dist-info"):
-        wheel = info / "WHEEL"
-        if wheel.is_file() and "Generator: rushlight alias" in wheel.read_text(encoding="utf-8"):
+        wheel = _text((info / "WHEEL").read_text, "utf-8")
+        if "Generator: rushlight alias" in wheel:
             parts.append(info)
     for part in parts:
         shutil.rmtree(part)
@@ -162,7 +182,7 @@ def _remove() -> int:
         print(f"import torch no longer gives Rushlight in {_folder()}")
         return 0
     other = _other_torch()
-    return _fail(f"there is {other}, which is not the alias" if other else "it is not installed")
+    return _fail(f"there is {other[0]}, which is not the alias" if other else "it is not installed")
 
 
 def _status() -> int:
@@ -173,7 +193,7 @@ def _status() -> int:
         print(f"import torch gives Rushlight: torch {found.version} in {place}{stale}")
         return 0
     other = _other_torch()
-    print(f"not installed: there is {other}" if other else "not installed")
+    print(f"not installed: there is {other[0]}" if other else "not installed")
     return 1
 
 

@@ -125,6 +125,25 @@ def test_another_torch_is_left_alone(environment, stated):
                 folder.rmdir()
 
 
+@pytest.mark.parametrize("data", [None, b"", b"\xff\xfe", b"Metadata-Version: 2.1\nName: torch\n"])
+def test_the_rest_of_a_torch_is_named(environment, data):
+    info = environment.packages / "torch-2.1.0.dist-info"
+    info.mkdir()
+    files = [info / "METADATA", info / "WHEEL"] if data is not None else []
+    for file in files:
+        file.write_bytes(data)
+    try:
+        for action in ("install", "remove", "status"):
+            status, text = environment.alias(action)
+            assert (status, text.count("\n")) == (1, 1), text
+            assert f"what is left of a torch in {info}" in text and "None" not in text, text
+            assert "pip uninstall" not in text
+    finally:
+        for file in files:
+            file.unlink()
+        info.rmdir()
+
+
 def test_without_rushlight_it_says_what_to_do(environment):
     environment.alias("install")
     link = environment.packages / "rushlight"
