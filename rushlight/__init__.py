@@ -181,8 +181,8 @@ legacy_contiguous_format = contiguous_format
 
 # Modules that are imported when first asked for.
 _LAZY_MODULES = frozenset(
-    "_C __config__ _custom_ops _dynamo _inductor _jit_internal _lowrank accelerator amp ao "
-    "autograd backends bench compiler cpu cuda distributed distributions export fft func "
+    "_C __config__ __future__ _custom_ops _dynamo _inductor _jit_internal _lowrank accelerator "
+    "amp ao autograd backends bench compiler cpu cuda distributed distributions export fft func "
     "functional futures fx hub jit library linalg masked memory mps mtia multiprocessing nn onnx "
     "optim overrides profiler quasirandom quantization random return_types serialization "
     "signal sparse special storage testing torch_version types utils version xpu "

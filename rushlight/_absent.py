@@ -158,7 +158,7 @@ def _of_parent(module: str, name: str):
     """What a package above has under this name and does not refuse, else None."""
     while "." in module:
         module = module.rpartition(".")[0]
-        value = getattr(sys.modules.get(f"{__package__}.{module}"), "__dict__", {}).get(name)
+        value = getattr(sys.modules.get(f"{__package__}.{module}"), name, None)
         if value is not None and not hasattr(value, "_refusal"):
             return value
     return None

@@ -2,6 +2,7 @@
 
 from ._C import *
 from . import __config__ as __config__
+from . import __future__ as __future__
 from . import _custom_ops as _custom_ops
 from . import _dynamo as _dynamo
 from . import _higher_order_ops as _higher_order_ops

@@ -33,6 +33,16 @@ def device(device):
     return nullcontext()
 
 
+def memory_stats(device=None) -> dict:
+    """An empty dictionary."""
+    return {}
+
+
+def get_rng_state_all() -> list:
+    """An empty list: one state per device."""
+    return []
+
+
 stream = device
 default_generators: tuple = ()
 
@@ -46,8 +56,8 @@ _DEVICE_NEEDED = frozenset(
     "get_device_properties get_rng_state init set_rng_state set_stream synchronize".split()
 )
 _NOTHING_DONE = frozenset(
-    "empty_cache manual_seed manual_seed_all reset_peak_memory_stats seed seed_all "
-    "set_device".split()
+    "empty_cache manual_seed manual_seed_all record_memory_history reset_peak_memory_stats seed "
+    "seed_all set_device".split()
 )
 _ZERO = frozenset("max_memory_allocated memory_allocated".split())
 

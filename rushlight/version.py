@@ -1,6 +1,6 @@
 """The version, in the shape that programs expect of PyTorch's: the release we follow, then ours."""
 
-__all__ = ["__version__", "cuda", "debug", "git_version", "hip", "xpu"]
+__all__ = ["__version__", "cuda", "debug", "git_version", "hip", "rocm", "xpu"]
 
 rushlight_version = "0.1.0"
 
@@ -54,5 +54,6 @@ __version__ = TorchVersion(f"2.13.0+rushlight{rushlight_version}")
 debug = False
 cuda = None
 hip = None
+rocm = None
 xpu = None
 git_version = "unknown"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from contextlib import nullcontext
 
 from . import _absent
@@ -47,9 +48,24 @@ device_of = stream = device
 default_generators: tuple = ()
 
 
-def memory_stats(device=None) -> dict:
+def memory_stats(device=None) -> OrderedDict:
+    """An empty dictionary."""
+    return OrderedDict()
+
+
+def memory_stats_as_nested_dict(device=None) -> dict:
     """An empty dictionary."""
     return {}
+
+
+def get_arch_list() -> list:
+    """An empty list."""
+    return []
+
+
+def get_gencode_flags() -> str:
+    """An empty text."""
+    return ""
 
 
 def get_rng_state_all() -> list:
@@ -63,8 +79,9 @@ def _refuse(*args, **kwargs):
 
 _DEVICE_NEEDED = frozenset(
     "Event Stream current_device current_stream get_device_capability get_device_name "
-    "get_device_properties get_rng_state init initial_seed mem_get_info set_rng_state set_stream "
-    "synchronize utilization".split()
+    "get_device_properties get_per_process_memory_fraction get_rng_state init initial_seed "
+    "mem_get_info set_per_process_memory_fraction set_rng_state set_stream synchronize "
+    "utilization".split()
 )
 _NOTHING_DONE = frozenset(
     "empty_cache manual_seed manual_seed_all reset_accumulated_memory_stats "

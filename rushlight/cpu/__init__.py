@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
+from .._streams import StreamContext  # noqa: F401
+
 __all__ = ["current_device", "device_count", "is_available", "synchronize"]
 
 

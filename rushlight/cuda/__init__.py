@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from contextlib import nullcontext
 
 from .. import _absent
@@ -68,9 +69,9 @@ _TENSOR_TYPES = frozenset(
 )
 
 
-def memory_stats(device=None) -> dict:
+def memory_stats(device=None) -> OrderedDict:
     """An empty dictionary."""
-    return {}
+    return OrderedDict()
 
 
 def memory_summary(device=None, abbreviated: bool = False) -> str:
@@ -107,12 +108,19 @@ def stream(stream):
     return nullcontext()
 
 
-def host_memory_stats() -> dict:
+def memory_stats_as_nested_dict(device=None) -> dict:
     """An empty dictionary."""
     return {}
 
 
-host_memory_stats_as_nested_dict = memory_stats_as_nested_dict = host_memory_stats
+def host_memory_stats() -> OrderedDict:
+    """An empty dictionary."""
+    return OrderedDict()
+
+
+def host_memory_stats_as_nested_dict() -> dict:
+    """An empty dictionary."""
+    return {}
 
 
 def list_gpu_processes(device=None) -> str:
@@ -188,7 +196,9 @@ def make_graphed_callables(callables, *args, **kwargs):
     _refuse()
 
 
-graph_pool_handle = make_graphed_callables
+def graph_pool_handle():
+    """Raises: a graph needs a device."""
+    _refuse()
 
 
 class _TensorType(type):

@@ -209,3 +209,35 @@ def test_the_precision_of_products_is_seen_in_the_backends():
             assert torch.backends.mkldnn.matmul.fp32_precision == ours
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+def test_subjects_of_an_accelerator_answer_as_it_does():
+    from rushlight.xpu import memory, random
+
+    assert memory.memory_allocated() == memory.max_memory_reserved() == 0
+    assert memory.empty_cache() is None and memory.memory_stats(0) == {}
+    with pytest.raises(AssertionError, match="Torch not compiled with XPU enabled"):
+        random.get_rng_state()
+    assert torch.xpu.get_arch_list() == torch.mtia.get_rng_state_all() == []
+    assert torch.cuda.memory_stats_as_nested_dict(0) == torch.mtia.memory_stats() == {}
+    with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+        torch.cuda.graph_pool_handle()
+
+
+def test_parameters_can_be_made_anew_where_a_module_is_converted():
+    switch = torch.__future__.set_overwrite_module_params_on_conversion
+    layer = nn.Linear(2, 2)
+    layer(torch.ones(1, 2)).sum().backward()
+    weight, grad = layer.weight, layer.weight.grad
+    switch(True)
+    try:
+        layer.double()
+    finally:
+        switch(False)
+    assert layer.weight is not weight and weight.dtype == grad.dtype == torch.float32
+    assert layer.weight.dtype == layer.weight.grad.dtype == torch.float64
+    weight = layer.weight
+    assert layer.float().weight is weight
+    torch.__future__.set_swap_module_params_on_conversion(False)
+    with pytest.raises(NotImplementedError, match="set_overwrite_module_params_on_conversion"):
+        torch.__future__.set_swap_module_params_on_conversion(True)

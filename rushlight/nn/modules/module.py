@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 import rushlight as torch
-from rushlight import _C
+from rushlight import _C, __future__
 from rushlight.functional import typename
 from rushlight.utils.hooks import BackwardHook, RemovableHandle  # noqa: F401
 
@@ -291,13 +291,14 @@ class Module(HookRegistration, StateDict, _C.ModuleBase):
         if recurse:
             for module in self.children():
                 module._apply(fn)
+        overwrite = __future__.get_overwrite_module_params_on_conversion()
         for name, param in self._parameters.items():
             if param is None:
                 continue
             with torch.no_grad():
                 applied = fn(param)
             grad = param.grad
-            if _same_kind(param, applied):
+            if _same_kind(param, applied) and not overwrite:
                 param.data = applied
                 result = param
             else:
