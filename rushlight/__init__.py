@@ -280,6 +280,8 @@ def __getattr__(name: str):
         return value
     if name == "torch":
         return _sys.modules[__package__]
+    if name == "__all__":
+        return _starred()
     if name.startswith("_foreach_"):
         from . import _foreach
 
@@ -324,6 +326,16 @@ def _core_getattr(name: str):
 
 
 _C.__getattr__ = _core_getattr
+
+
+def _starred() -> list[str]:
+    """What ``from torch import *`` gives: values that PyTorch has as well, no modules."""
+    ours = {"TYPE_CHECKING", "annotations", "explain", "graph", "why_no_grad"}
+    kinds = "Bool Byte Char Double Float Int Long Short".split()
+    typed = {kind + what for kind in kinds for what in ("Storage", "Tensor")}
+    module = type(_sys)
+    own = {name for name, value in globals().items() if not isinstance(value, module)}
+    return sorted(n for n in own.union(_HOME, typed) - ours if not n.startswith("_"))
 
 
 def __dir__():

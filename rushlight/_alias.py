@@ -99,7 +99,8 @@ class TorchFinder:
 
     def find_distributions(self, context=None):
         """What ``importlib.metadata`` knows about ``torch``: the version of ``rushlight``."""
-        return [_distribution()] if getattr(context, "name", None) == _THEIRS else []
+        name = getattr(context, "name", None)
+        return [_distribution()] if name is None or name.lower() == _THEIRS else []
 
     @staticmethod
     def _look_up(name: str) -> tuple[bool, ModuleSpec | None]:
@@ -115,16 +116,19 @@ class TorchFinder:
 
 def _distribution():
     from importlib.metadata import Distribution
+    from pathlib import Path
 
     class TorchDistribution(Distribution):
         def read_text(self, filename):
+            if filename == "top_level.txt":
+                return f"{_THEIRS}\n"
             if filename != "METADATA":
                 return None
             stated = importlib.import_module(_OURS).__version__
             return f"Metadata-Version: 2.1\nName: {_THEIRS}\nVersion: {stated}\n"
 
         def locate_file(self, path):
-            raise FileNotFoundError(path)
+            return Path(importlib.import_module(_OURS).__file__).parents[1] / path
 
     return TorchDistribution()
 

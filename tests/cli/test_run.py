@@ -307,6 +307,8 @@ assert b"rushlight" not in data, data
 assert pickle.loads(data)[0].tolist() == [1.0, 1.0]
 import importlib.metadata
 assert importlib.metadata.version("torch") == torch.__version__
+assert importlib.metadata.packages_distributions()["torch"][0] == "torch"
+assert "torch" in [found.metadata["Name"] for found in importlib.metadata.distributions()]
 open("tensors.pickle", "wb").write(data)
 print("ok")
 """

@@ -241,3 +241,13 @@ def test_parameters_can_be_made_anew_where_a_module_is_converted():
     torch.__future__.set_swap_module_params_on_conversion(False)
     with pytest.raises(NotImplementedError, match="set_overwrite_module_params_on_conversion"):
         torch.__future__.set_swap_module_params_on_conversion(True)
+
+
+def test_everything_from_torch():
+    names = {}
+    exec("from rushlight import *", names)
+    there = "save load einsum meshgrid tensordot autocast vmap FloatTensor ones Tensor float32"
+    assert not [name for name in there.split() if name not in names]
+    modules = "annotations random version storage functional autograd overrides nn explain _C"
+    assert not [name for name in modules.split() if name in names]
+    assert names["save"] is torch.save and set(torch.__all__) <= set(names)
