@@ -410,11 +410,12 @@ const Op<Backward> convolution_backward = define<Backward>(
                                   output_padding, groups, mask);
     };
     Three made;
+    const bool samples = input.numel() != 0;  // of none, the gradients come from no convolution
     if (needs[0]) {
       Tensor g;
       const auto sum_into = [&](const Tensor& t) { g = g ? Tensor(g + t) : t; };
-      if (ddx) sum_into(conv(ddx, weight));
-      if (ddw) sum_into(conv(input, ddw));
+      if (ddx && samples) sum_into(conv(ddx, weight));
+      if (ddw && samples) sum_into(conv(input, ddw));
       if (ddb) {
         Dims shape(size_t(grad.dim()), 1);
         shape[1] = ddb->sizes[0];
@@ -422,8 +423,8 @@ const Op<Backward> convolution_backward = define<Backward>(
       }
       std::get<0>(made) = g;
     }
-    if (needs[1] && ddw) std::get<1>(made) = std::get<0>(back(input, ddw, 1));
-    if (needs[2] && ddx) std::get<2>(made) = std::get<1>(back(ddx, weight, 2));
+    if (needs[1] && ddw && samples) std::get<1>(made) = std::get<0>(back(input, ddw, 1));
+    if (needs[2] && ddx && samples) std::get<2>(made) = std::get<1>(back(ddx, weight, 2));
     return made;
   });
 

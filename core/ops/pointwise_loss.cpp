@@ -26,6 +26,11 @@ double norm_of(const Tensor& self, const Tensor& target, int64_t reduction) {
   return 1.0 / double(larger.numel());
 }
 
+void check_fits(DType made, DType to) {
+  check(can_cast(made, to), "result type ", type_name_of(made),
+        " can't be cast to the desired output type ", type_name_of(to));
+}
+
 Tensor negated(const Tensor& t) { return t ? Tensor(-t) : t; }
 
 }  // namespace
@@ -164,11 +169,15 @@ const auto huber_loss = define<Tensor(Tensor, Tensor, int64_t, double)>(
   .produce([](const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
     check(delta > 0, "huber_loss does not support non-positive values for delta.");
     NoGrad quiet;
-    return reduced(huber_loss_elements(self, target, Scalar(delta)), reduction);
+    const Tensor loss = huber_loss_elements(self, target, Scalar(delta));
+    check_fits(loss.dtype(), self.dtype());
+    return reduced(to_dtype(loss, self.dtype()), reduction);
   })
   .grad("self, target", "grad, self, target, reduction, delta, needs",
         [](const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
            double delta, Needs needs) {
+    check(target.dtype() == self.dtype(), "Found dtype ", type_name_of(target.dtype()),
+          " but expected ", type_name_of(self.dtype()));
     const Tensor g = contiguous(huber_loss_backward(
         grad, self, target, Scalar(norm_of(self, target, reduction)), Scalar(delta)));
     return Two(g, needs[1] ? negated(g) : Tensor());
@@ -313,11 +322,12 @@ const auto binary_cross_entropy_with_logits =
     check(target.dtype() != DType::Bool,
           "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
           "`logical_xor()` operator instead.");
-    check(can_cast(self.dtype(), target.dtype()), "result type ",
-          type_name_of(self.dtype()), " can't be cast to the desired output type ",
-          type_name_of(target.dtype()));
+    check_fits(self.dtype(), target.dtype());
+    check(is_differentiable(self.dtype()), ErrorKind::NotImplemented,
+          "\"log_sigmoid_cpu\" not implemented for '", type_name_of(self.dtype()), "'");
     NoGrad quiet;
-    return reduced(logits_loss(self, target, weight, pos_weight), reduction);
+    const Tensor loss = logits_loss(self, target, weight, pos_weight);
+    return reduced(to_dtype(loss, target.dtype()), reduction);
   })
   .grad("self, target", "grad, self, target, weight, pos_weight, reduction, needs",
         [](const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,

@@ -158,3 +158,26 @@ def test_a_context_made_by_hand_has_a_repr():
     with pytest.warns(DeprecationWarning, match="should not be instantiated"):
         context = Twice()
     assert "Twice object at" in repr(context)
+
+
+def test_losses_of_mixed_dtypes_have_that_of_one_operand():
+    x, y = torch.full((3,), 0.25, requires_grad=True), torch.ones(3, dtype=torch.float64)
+    assert F.huber_loss(x, y).dtype == torch.float32
+    with pytest.raises(RuntimeError, match=r"^Found dtype Double but expected Float$"):
+        F.huber_loss(x, y).backward()
+    with pytest.raises(RuntimeError, match=r"^result type Float can't be cast to the desired"):
+        F.huber_loss(torch.ones(3, dtype=torch.int64), torch.ones(3))
+    made = F.binary_cross_entropy_with_logits(x, y.half(), weight=y, reduction="none")
+    assert made.dtype == torch.float16
+    assert torch.autograd.grad(made.sum(), x)[0].dtype == torch.float32
+    with pytest.raises(NotImplementedError, match="\"log_sigmoid_cpu\" not implemented for 'Long'"):
+        F.binary_cross_entropy_with_logits(torch.ones(3, dtype=torch.int64), torch.ones(3))
+
+
+@pytest.mark.parametrize("conv", [F.conv1d, F.conv_transpose1d])
+def test_second_gradients_of_convolutions_of_no_samples_are_none(conv):
+    x = torch.ones(0, 2, 4, requires_grad=True)
+    w = torch.ones(2, 2, 3, requires_grad=True)
+    first = torch.autograd.grad(conv(x, w).sum(), (x, w), create_graph=True)
+    total = sum(g.sum() for g in first)
+    assert torch.autograd.grad(total, (x, w), allow_unused=True) == (None, None)
