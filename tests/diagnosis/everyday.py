@@ -363,6 +363,25 @@ opt = torch.optim.SGD(params, lr=0.1)
 print("ok")
 """,
     ),
+    "params_of_a_temporary": (
+        "modules-in-plain-list",
+        """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layers = [nn.Linear(width, width) for _ in range(3)] # <-
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+opt = torch.optim.Adam(Net(4).parameters())
+""",
+    ),
     "dup_groups": (
         "parameters-twice",
         """

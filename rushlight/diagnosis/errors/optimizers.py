@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from rushlight import nn
+from rushlight import device, nn, no_grad
 
-from .. import changes, construction, upstream, values
+from .. import changes, construction, trial, upstream, values
 from ..finding import Fix, Related
 from ..registry import explains, kind
 from . import Raised
+
+SECONDS = 0.2
 
 kind(
     "parameters-empty",
@@ -85,9 +87,24 @@ def _model_of(at, given):
     for node in ast.walk(given):
         if upstream.called(node) == "parameters" and isinstance(node.func, ast.Attribute):
             held = at.value(node.func.value, None)
+            if held is None and isinstance(node.func.value, ast.Call):
+                held = _built_again(at, node.func.value)
             if isinstance(held, nn.Module):
                 return held
     return None
+
+
+def _built_again(at, call: ast.Call):
+    """The module of ``Net().parameters()``, which nobody holds: built once more, on meta."""
+    built = at.value(call.func, None)
+    if not (isinstance(built, type) and issubclass(built, nn.Module)):
+        return None
+    names = {**at.frame.f_globals, **at.frame.f_locals}
+    try:
+        with trial.undisturbed(SECONDS), no_grad(), device("meta"):
+            return eval(compile(ast.Expression(call), at.file, "eval"), names)
+    except BaseException:
+        return None
 
 
 def _in_a_list(raised: Raised, at, model):
