@@ -3,17 +3,36 @@
 #include <atomic>
 #include <cstdint>
 #include <utility>
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
 
 namespace rl {
 
+// Whether the process has one thread, which needs no locked instructions: they take longer than
+// the rest of what counting does.
+inline bool single_threaded() {
+#ifdef _SYS_SINGLE_THREADED_H
+  return __libc_single_threaded;
+#else
+  return false;
+#endif
+}
+
 class Counted {
  public:
-  void keep() const { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void keep() const {
+    if (single_threaded()) set_refs(refs_.load(std::memory_order_relaxed) + 1);
+    else refs_.fetch_add(1, std::memory_order_relaxed);
+  }
   // True when this was the last reference: the caller destroys the object. A sole owner needs
   // no locked instruction, since nobody else can reach the count.
   bool let_go() const {
-    return refs_.load(std::memory_order_acquire) == 1 ||
-           refs_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    const int32_t n = refs_.load(std::memory_order_acquire);
+    if (n == 1) return true;
+    if (!single_threaded()) return refs_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    set_refs(n - 1);
+    return false;
   }
   // For objects that weak pointers reach: every count is exact, and 0 is final.
   bool let_go_exactly() const { return refs_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
@@ -23,7 +42,7 @@ class Counted {
     return n > 0;
   }
   int32_t refs() const { return refs_.load(std::memory_order_acquire); }
-  void set_refs(int32_t n) { refs_.store(n, std::memory_order_relaxed); }
+  void set_refs(int32_t n) const { refs_.store(n, std::memory_order_relaxed); }
 
  private:
   mutable std::atomic<int32_t> refs_{1};

@@ -111,14 +111,12 @@ namespace {
 // The same elements in the same order under other sizes; one may be -1.
 Tensor under(const Tensor& self, Ints size) {
   const Dims sizes = infer_size(size, self.numel());
+  if (self.is_contiguous() && self.dim() > 0 && self.strides().back() == 1 && self.numel() > 0)
+    return alias_in_order(self, sizes);
   Dims strides;
-  if (self.is_contiguous() && self.dim() > 0 && self.strides().back() == 1 && self.numel() > 0) {
-    strides = contiguous_strides(sizes);
-  } else {
-    check(view_strides(self.sizes(), self.strides(), sizes, strides),
-          "view size is not compatible with input tensor's size and stride (at least one dimension "
-          "spans across two contiguous subspaces). Use .reshape(...) instead.");
-  }
+  check(view_strides(self.sizes(), self.strides(), sizes, strides),
+        "view size is not compatible with input tensor's size and stride (at least one dimension "
+        "spans across two contiguous subspaces). Use .reshape(...) instead.");
   return alias(self, sizes, strides, self.offset());
 }
 

@@ -56,6 +56,20 @@ void TensorBody::set_layout(Ints s, Ints st) {
   set(kContiguous, in_order || none);
 }
 
+void TensorBody::set_in_order(Ints s, int64_t n) {
+  const int d = int(s.size());
+  dim = d;
+  strides = sizes + d;
+  int64_t step = 1;
+  for (int i = d; i-- > 0;) {
+    sizes[i] = s[i];
+    strides[i] = step;
+    step *= s[i] > 1 ? s[i] : 1;
+  }
+  numel = n;
+  flags |= kContiguous;
+}
+
 void TensorBody::destroy(TensorBody* t) {
   if (t->owner && t->is(kOwnsObject)) {
     void* owner = t->owner;
@@ -134,18 +148,7 @@ Tensor empty(Ints sizes, DType dtype, Device device) {
     return empty_strided(sizes, contiguous_strides(sizes), dtype, device);
   }
   Tensor t = over(Storage::make(size_t(bytes), device).leave(), dtype, device);
-  TensorBody* b = t.body();
-  const int d = int(sizes.size());
-  b->dim = d;
-  b->strides = b->sizes + d;
-  int64_t step = 1;
-  for (int i = d; i-- > 0;) {
-    b->sizes[i] = sizes[i];
-    b->strides[i] = step;
-    step *= sizes[i] > 1 ? sizes[i] : 1;
-  }
-  b->numel = n;
-  b->flags |= kContiguous;
+  t->set_in_order(sizes, n);
   return t;
 }
 
@@ -157,7 +160,10 @@ Tensor from_storage(Ref<Storage> storage, Ints sizes, Ints strides, int64_t offs
   return t;
 }
 
-Tensor alias(const Tensor& t, Ints sizes, Ints strides, int64_t offset) {
+namespace {
+
+// Over the same storage and version, without sizes.
+inline Tensor over_the_same(const Tensor& t, int64_t offset) {
   TensorBody* b = TensorBody::make();
   b->dtype = t.dtype();
   b->device = t.device();
@@ -165,8 +171,22 @@ Tensor alias(const Tensor& t, Ints sizes, Ints strides, int64_t offset) {
   b->flags = t->flags & (kConj | kNegative | kInferenceTensor | kStoredOnly);
   b->version = t->version;
   b->offset = offset;
-  Tensor r = Tensor::take(b);
-  b->set_layout(sizes, strides);
+  return Tensor::take(b);
+}
+
+}  // namespace
+
+Tensor alias(const Tensor& t, Ints sizes, Ints strides, int64_t offset) {
+  Tensor r = over_the_same(t, offset);
+  r->set_layout(sizes, strides);
+  return r;
+}
+
+Tensor alias_in_order(const Tensor& t, Ints sizes) {
+  if (sizes.size() > TensorBody::kInside)
+    return alias(t, sizes, contiguous_strides(sizes), t.offset());
+  Tensor r = over_the_same(t, t.offset());
+  r->set_in_order(sizes, t.numel());
   return r;
 }
 

@@ -55,6 +55,7 @@ class TensorBody : public Counted {
   void set(TensorFlag f, bool on) { flags = uint16_t(on ? flags | f : flags & ~f); }
   char* data() const { return storage->data() + offset * item_size(dtype); }
   void set_layout(Ints sizes, Ints strides);  // also numel and the contiguous bit
+  void set_in_order(Ints sizes, int64_t numel);  // row-major, of at most kInside dimensions
 
  private:
   static void destroy(TensorBody* t);
@@ -112,6 +113,8 @@ Tensor from_storage(Ref<Storage> storage, Ints sizes, Ints strides, int64_t offs
 // Another tensor over the same storage and version, no graph: what views and detach are made of.
 Tensor alias(const Tensor& t, Ints sizes, Ints strides, int64_t offset);
 Tensor alias(const Tensor& t);
+// ... the elements in row order; there are as many as these sizes say.
+Tensor alias_in_order(const Tensor& t, Ints sizes);
 Tensor scalar_tensor(const Scalar& value, DType dtype);  // 0-d
 Tensor wrapped_number(const Scalar& value);              // 0-d, weak in promotion
 
