@@ -70,6 +70,7 @@ def test_silent_on_programs_that_train_well():
         **everyday_clean.CLEAN,
         **newer_traps.CLEAN,
         **further_traps.CLEAN,
+        **training_traps.CLEAN,
     }
     assert len(programs) >= 10
     said = doctored(programs, fixes=False)

@@ -42,6 +42,13 @@ class WithoutSlope(Check):
         watch = doctor.watch
         watch.on("op", self.op, {*STEPS, *CHOICES})
         watch.on("step", self.step)
+        watch.on("backward", self.backward)
+        self.losses = {}
+
+    def backward(self, tensor, arguments):
+        site = places.here()
+        if site not in self.losses and tensor.dim() == 0:
+            self.losses[site] = (places.origin_node(tensor), tensor.grad_fn is None)
 
     def op(self, op):
         given = op.args[0] if op.args else None
@@ -64,8 +71,12 @@ class WithoutSlope(Check):
 
     def findings(self, doctor):
         dead = {i: p for i, p in self.held.items() if i not in self.lively}
-        if self.steps < 3 or not dead or len(dead) == len(self.held):
+        if self.steps < 3 or not dead:
             return []
+        if len(dead) == len(self.held):  # where the loss is a leaf itself, another check tells
+            leaf = any(is_leaf for _, is_leaf in self.losses.values())
+            if leaf or any(p.grad is not None for p in dead.values()):
+                return []
         out, told = [], set()
         for name, site, leaves, count in self.cuts.values():
             mine = (leaves & dead.keys()) - told
@@ -92,6 +103,8 @@ class WithoutSlope(Check):
             if not isinstance(site.node.parent, (ast.Assign, ast.Return, ast.Call)):
                 new = f"({new})"
             fixes.append(Fix(f"{new}: straight through", [source.replace((site.node, new))]))
+        for built, _ in self.losses.values():
+            fixes += _by_scores(name, site, built)
         return found(
             "gradient-without-slope", "wrong result", site,
             f"{name} lets no gradient through to what comes before it", evidence, [], fixes,
@@ -156,7 +169,8 @@ class LeafLoss(Check):
                     cut[1] if cut is not None else (site.file, node.lineno),
                     "requires_grad on the loss hides that its graph was cut", evidence,
                     [(site, "the backward that reaches nothing"), (made, "the loss is made here")],
-                    _attached(site.source, node),
+                    _attached(site.source, node)
+                    + (_by_scores(*cut, built) if cut is not None else []),
                 )
             )  # fmt: skip
         return out
@@ -172,6 +186,29 @@ class LeafLoss(Check):
             [(site, "the backward that reaches nothing")],
             [Fix("the loss itself has the graph", [edit])],
         )  # fmt: skip
+
+
+def _by_scores(name: str, cut, loss) -> list[Fix]:
+    """``mse_loss(scores.argmax(1), y)`` as a cross_entropy of the scores, which has a slope."""
+    source, call = loss if loss is not None else (None, None)
+    scores = places.operand(cut, 0) if name == "argmax" else None
+    if scores is None or not isinstance(call, ast.Call) or len(call.args) != 2:
+        return []
+    given, target = call.args
+    if cut.file != source.file or not isinstance(cut.node, ast.Call):
+        return []
+    nn_ = changes.prefix_for(source, "torch.nn", "nn")
+    want, edits = changes.method(source, target, "long()"), []
+    text = source.segment(scores)
+    if not any(part is cut.node for part in ast.walk(given)):
+        statement = cut.statement
+        single = isinstance(statement, ast.Assign) and len(statement.targets) == 1
+        if not single or ast.unparse(statement.targets[0]) != ast.unparse(given):
+            return []
+        edits = [source.replace((statement.value, text))]
+        text = source.segment(given)
+    new = f"{nn_}.functional.cross_entropy({text}, {want})"
+    return [Fix(f"{new}: of the scores", [*edits, source.replace((call, new))])]
 
 
 def _rebuilt(built):

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 from rushlight import _C
 
-from ... import changes
+from ... import changes, frames
 from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
@@ -75,9 +75,9 @@ class Kept(Check):
         if main is not None and self.backwards + self.calls >= 3:
             self.look_at(vars(main))
 
-    def look(self, frames):
+    def look(self, running):
         rooms = set()
-        for frame in frames:
+        for frame in running:
             for room in (frame.f_locals, frame.f_globals):
                 if id(room) not in rooms:
                     rooms.add(id(room))
@@ -96,8 +96,14 @@ class Kept(Check):
             except TypeError:
                 continue
             for inner, held in list(attributes.items()):
-                if inner not in ("_parameters", "_buffers", "_modules"):
-                    self.weigh(f"{name}.{inner}", held)
+                if inner in ("_parameters", "_buffers", "_modules"):
+                    continue
+                self.weigh(f"{name}.{inner}", held)
+                file = getattr(sys.modules.get(type(held).__module__), "__file__", None) or "<"
+                if frames.is_user_path(file):
+                    for last, kept in list(getattr(held, "__dict__", {}).items()):
+                        if isinstance(kept, (list, dict, _C.TensorBase)):
+                            self.weigh(f"{name}.{inner}.{last}", kept)
 
     def weigh(self, name, value):
         tensors = _kept_in(value)
