@@ -7,6 +7,7 @@ difference, over the difference in calls, is the count. An empty Python function
 and taken off. Valgrind knows no AVX-512, so kernels take their AVX2 loops.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -35,7 +36,7 @@ def instructions(name, count):
         done = subprocess.run(
             ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/counts",
              sys.executable, "-P", "-c", code],
-            capture_output=True, text=True,
+            capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": "0"},
         )  # fmt: skip
     found = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
     if done.returncode or not found:

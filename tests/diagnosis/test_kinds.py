@@ -63,6 +63,10 @@ def test_no_fix_fails(reports):
             assert {f["id"] for f in end["findings"]} <= STAYS.get(name, set()), name
 
 
+# What only a machine says that others keep busy: how long a loader took beside the model.
+OF_THE_MACHINE = {"loader-slower-than-model"}
+
+
 def test_silent_on_programs_that_train_well():
     programs = {
         **more_traps.CLEAN,
@@ -75,8 +79,9 @@ def test_silent_on_programs_that_train_well():
     assert len(programs) >= 10
     said = doctored(programs, fixes=False)
     wrong = {
-        name: [(f["id"], f["line"]) for f in report["findings"]]
+        name: [*([report["error"]] if report["error"] else []), *found]
         for name, report in said.items()
-        if report["findings"] or report["error"]
-    }
+        if (found := [(f["id"], f["line"]) for f in report["findings"]
+                      if f["id"] not in OF_THE_MACHINE]) or report["error"]
+    }  # fmt: skip
     assert not wrong
