@@ -199,6 +199,8 @@ PyObject* node_repr(PyObject* o) {
 }
 PyObject* node_name(PyObject* o, PyObject*) {
   return guarded([&] {
+    if (!reinterpret_cast<NodeObject*>(o)->node)
+      return PyUnicode_FromString(name_of_ended(o).c_str());
     // Classes other than an op's (AddBackward0) or a function's (MyBackward) are C++.
     std::string s = self_of(o)->name();
     const size_t at = s.find("Backward");
@@ -208,10 +210,11 @@ PyObject* node_name(PyObject* o, PyObject*) {
 }
 PyObject* node_next(PyObject* o, void*) {
   return guarded([&] {
-    Node* n = self_of(o, "next_functions");
-    Owned t(need(PyTuple_New(Py_ssize_t(n->next.size()))));
-    for (size_t i = 0; i < n->next.size(); ++i) {
-      PyObject* pair = Py_BuildValue("Ni", need(wrap_node(n->next[i].node)), n->next[i].input);
+    const Node* n = reinterpret_cast<NodeObject*>(o)->node;
+    const Span<Edge> next = n ? Span<Edge>(n->next) : edges_of_ended(o);
+    Owned t(need(PyTuple_New(Py_ssize_t(next.size()))));
+    for (size_t i = 0; i < next.size(); ++i) {
+      PyObject* pair = Py_BuildValue("Ni", need(wrap_node(next[i].node)), next[i].input);
       PyTuple_SET_ITEM(t.get(), Py_ssize_t(i), need(pair));
     }
     return t.leave();

@@ -16,6 +16,9 @@ std::shared_ptr<Hook> leaf_hook(PyObject* callable);             // post accumul
 int add_autograd(PyObject* module);                // modes, run_backward, Node
 int add_modes(PyObject* module);                   // no_grad and its like (modes.cpp)
 int add_function(PyObject* module);                // the base of autograd.Function
+// Of a context whose node is no more, or never was.
+std::string name_of_ended(PyObject* context);
+Span<Edge> edges_of_ended(PyObject* context);
 int add_anomaly(PyObject* module);                 // anomaly mode, saved_tensors_hooks
 
 // Python's name of a class for a node ("MulBackward0"), one type per name.

@@ -10,8 +10,9 @@ namespace {
 
 // Note [Function objects and nodes]
 // The node owns the context object, which users see as ctx and as grad_fn; the object points back
-// weakly, so a graph that only the context would keep alive goes away, as in PyTorch. The object
-// starts like any node object, hence hooks, next_functions and metadata are inherited.
+// weakly, so a node that only the context would keep alive goes away; its name and where it led
+// stay. The object starts like any node object, hence hooks, next_functions and metadata are
+// inherited.
 struct Context {
   PyObject_HEAD
   Node* node;                    // weak: null before apply has run and after the node's death
@@ -19,6 +20,7 @@ struct Context {
   PyObject *needs_input_grad, *to_save, *saved_for_forward, *non_differentiable, *dirty_tensors;
   std::vector<Saved>* saved;
   std::vector<bool>* is_tensor;  // which arguments of forward were tensors
+  Small<Edge, 3>* next;          // where the node led, once it has died before the context
   bool materialize_grads, freed, executable;
 };
 
@@ -31,6 +33,11 @@ PyObject* attribute(PyObject* o, const char* name) {
 }
 
 // ---- The node
+
+std::string context_name(PyObject* o) {
+  const std::string_view full = Py_TYPE(o)->tp_name;
+  return std::string(full.substr(full.rfind('.') + 1));
+}
 
 class FunctionNode : public Node {
  public:
@@ -45,12 +52,10 @@ class FunctionNode : public Node {
       return;
     }
     WithLock lock;
+    if (Py_REFCNT(context_.get()) > 1) self_of(context_.get())->next = new auto(std::move(next));
     context_ = Owned();
   }
-  std::string name() const override {
-    const std::string_view full = Py_TYPE(context_.get())->tp_name;
-    return std::string(full.substr(full.rfind('.') + 1));
-  }
+  std::string name() const override { return context_name(context_.get()); }
   void* object() const override { return context_.get(); }
   Tensors apply(Tensors&& grads) override;
   void free_saved() override {
@@ -145,6 +150,7 @@ int context_clear(PyObject* o) {
   Py_CLEAR(self->non_differentiable);
   Py_CLEAR(self->dirty_tensors);
   if (self->saved) self->saved->clear();
+  delete std::exchange(self->next, nullptr);
   if (self->node && self->node->refs() == 1) self->node->hooks.reset();
   return 0;
 }
@@ -530,6 +536,12 @@ PyMethodDef methods[] = {
     {}};
 
 }  // namespace
+
+std::string name_of_ended(PyObject* context) { return context_name(context); }
+Span<Edge> edges_of_ended(PyObject* context) {
+  const Context* self = self_of(context);
+  return self->next ? Span<Edge>(*self->next) : Span<Edge>();
+}
 
 int add_function(PyObject* module) {
   Owned base(PyObject_GetAttrString(module, "_NodeBase"));
