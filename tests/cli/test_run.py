@@ -162,7 +162,6 @@ def test_folders_and_zips_come_first_on_a_safe_path_too(program):
         ("latin.py", b"# coding: latin-1\nprint(ascii('\xe9'))"),
         ("marked.py", b"\xef\xbb\xbfprint(1)"),
         ("undeclared.py", b"print(1)\n'\xe9'"),
-        ("null.py", b"print(1)\n'a\0b'\n"),
         ("broken.zip", b"PK\x03\x04"),
         ("returns.py", b"print(1)\r\nprint('''a\r\nb''')\r\n1 / 0"),
     ],
@@ -170,6 +169,15 @@ def test_folders_and_zips_come_first_on_a_safe_path_too(program):
 def test_what_is_no_program_is_told_as_python_does(program, tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
     same(name)
+
+
+# Patch releases of Python say different things of it, some of them that a string does not end.
+def test_null_bytes_are_refused(program, tmp_path):
+    (tmp_path / "null.py").write_bytes(b"print(1)\n'a\0b'\n")
+    ours, theirs = run("null.py"), python("null.py")
+    assert (ours.stdout, ours.returncode) == (theirs.stdout, theirs.returncode) == ("", 1)
+    assert 'null.py", line 2\n' in ours.stderr
+    assert ours.stderr.endswith("SyntaxError: source code cannot contain null bytes\n")
 
 
 def test_a_program_from_a_pipe(program):
