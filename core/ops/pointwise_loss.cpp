@@ -361,8 +361,7 @@ const auto soft_margin_loss = define<Tensor(Tensor, Tensor, int64_t)>(
     refuse_gradient("soft_margin_loss", "target", target);
     NoGrad quiet;
     const Tensor loss = reduced(log1p(exp(-self * target)), reduction);
-    check(can_cast(loss.dtype(), self.dtype()), "result type ", type_name_of(loss.dtype()),
-          " can't be cast to the desired output type ", type_name_of(self.dtype()));
+    check_fits(loss.dtype(), self.dtype());
     return to_dtype(loss, self.dtype());
   })
   .grad("self", "grad, self, target, reduction",

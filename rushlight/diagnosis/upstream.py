@@ -244,27 +244,41 @@ def attribute_value(statement: ast.Assign, name: str) -> ast.expr:
     return statement.value
 
 
-def returned(function) -> list[Spot]:
-    """The expressions that a function of the user's returns."""
+def definition(function) -> tuple[Source, ast.FunctionDef | ast.Lambda] | None:
+    """(source, its def or lambda) of a function or method of the user's, behind its wrappers."""
     function = getattr(function, "__func__", function)
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     code = getattr(function, "__code__", None)
     if not isinstance(function, types.FunctionType) or not frames.is_user_code(code):
-        return []
+        return None
     source = Source.of(code.co_filename)
     for node in ast.walk(source.tree) if source else ():
         if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            if first == code.co_firstlineno:
-                return [
-                    Spot(source, part.value)
-                    for part in ast.walk(node)
-                    if isinstance(part, ast.Return)
-                    and part.value is not None
-                    and source.function_of(part) is node
-                ]
-    return []
+            if min([node.lineno, *(d.lineno for d in node.decorator_list)]) == code.co_firstlineno:
+                return source, node
+        elif isinstance(node, ast.Lambda) and code.co_name == "<lambda>":
+            names = [a.arg for a in node.args.args]
+            if node.lineno == code.co_firstlineno and names == [*code.co_varnames[: len(names)]]:
+                return source, node
+    return None
+
+
+def returned(function) -> list[Spot]:
+    """The expressions that a function of the user's returns."""
+    found = definition(function)
+    if found is None:
+        return []
+    source, node = found
+    if isinstance(node, ast.Lambda):
+        return [Spot(source, node.body)]
+    return [
+        Spot(source, part.value)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Return)
+        and part.value is not None
+        and source.function_of(part) is node
+    ]
 
 
 # ---- The user's files

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import rushlight as torch
 from rushlight import _C
+from rushlight.utils._foreach_utils import _get_fused_kernels_supported_devices
 
-from .optimizer import Optimizer
+from .optimizer import Optimizer, _get_capturable_supported_devices
 
 HALVES = (torch.float16, torch.bfloat16)
 
@@ -17,9 +18,8 @@ CHOICES = {
     "capturable": False,
 }
 
-ACCELERATORS = ["cuda", "xpu", "hpu", "privateuseone"]
-FUSED_ON = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
-ACCELERATORS_AND_XLA = [*ACCELERATORS, "xla"]
+ACCELERATORS = _get_capturable_supported_devices(supports_xla=False)
+ACCELERATORS_AND_XLA = _get_capturable_supported_devices()
 
 
 def core_step(name):
@@ -86,6 +86,13 @@ def add_scaled(tensor, other, by):
     return tensor.add_(other, alpha=rounded(by, tensor))
 
 
+def plus_scaled(tensor, other, by):
+    """``tensor + other * by``; ``by`` is a number or a tensor."""
+    if isinstance(by, torch.Tensor):
+        return tensor + other * by
+    return tensor.add(other, alpha=rounded(by, tensor))
+
+
 def rounded(factor, tensor):
     """The number as PyTorch's sums of halves take it: in the tensor's own dtype."""
     if tensor.dtype in HALVES and not isinstance(factor, torch.Tensor):
@@ -97,9 +104,10 @@ def check_fused_dtypes(group):
     """Raise for a parameter to update that PyTorch's fused steps do not take."""
     for p in group["params"]:
         if p.grad is not None and not p.is_floating_point():
+            kinds = _get_fused_kernels_supported_devices()
             raise RuntimeError(
                 "`fused=True` requires all the params to be floating point Tensors of supported "
-                f"devices: {FUSED_ON} but {p.dtype} and {p.device.type}"
+                f"devices: {kinds} but {p.dtype} and {p.device.type}"
             )
 
 

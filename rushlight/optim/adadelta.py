@@ -6,12 +6,12 @@ from ._stepping import (
     ACCELERATORS,
     CHOICES,
     SteppingOptimizer,
-    add_scaled,
     check_lr,
     check_options,
     core_step,
     factor,
     number,
+    plus_scaled,
     rounded,
     step_tensor,
     zeros_like,
@@ -75,7 +75,7 @@ class Adadelta(SteppingOptimizer):
         rho, eps = group["rho"], group["eps"]
         state["step"] += 1
         if group["weight_decay"] != 0:
-            grad = add_scaled(grad.clone(), p, group["weight_decay"])
+            grad = plus_scaled(grad, p, group["weight_decay"])
         square = state["square_avg"].mul_(rho).addcmul_(grad, grad, value=1 - rho)
         past = state["acc_delta"]
         delta = past.add(eps).sqrt() / square.add(eps).sqrt() * grad

@@ -6,13 +6,13 @@ import rushlight as torch
 
 from ._stepping import (
     SteppingOptimizer,
-    add_scaled,
     check_fused,
     check_lr,
     check_options,
     core_step,
     factor,
     number,
+    plus_scaled,
     step_tensor,
 )
 
@@ -98,7 +98,7 @@ class Adagrad(SteppingOptimizer):
         state["step"] += 1
         step = state["step"].item()
         if group["weight_decay"] != 0:
-            grad = add_scaled(grad.clone(), p, group["weight_decay"])
+            grad = plus_scaled(grad, p, group["weight_decay"])
         lr = factor(group["lr"], p) / (1 + (step - 1) * group["lr_decay"])
         total = state["sum"].addcmul_(grad, grad, value=1)
         p.addcdiv_(grad, total.sqrt() + group["eps"], value=-lr)

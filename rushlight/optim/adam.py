@@ -6,7 +6,6 @@ import rushlight as torch
 
 from ._stepping import (
     SteppingOptimizer,
-    add_scaled,
     check_fused,
     check_lr,
     check_options,
@@ -14,6 +13,7 @@ from ._stepping import (
     factor,
     kept,
     number,
+    plus_scaled,
     step_tensor,
     zeros_like,
 )
@@ -132,7 +132,7 @@ class Adam(SteppingOptimizer):
             if group["decoupled_weight_decay"]:
                 p.mul_(1 - lr * weight_decay)
             else:
-                grad = add_scaled(grad.clone(), kept(p), weight_decay)
+                grad = plus_scaled(grad, kept(p), weight_decay)
         state["exp_avg"].lerp_(grad, 1 - beta1)
         variance = state["exp_avg_sq"].mul_(beta2)
         if isinstance(beta2, torch.Tensor):

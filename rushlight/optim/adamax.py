@@ -7,13 +7,13 @@ import rushlight as torch
 from ._stepping import (
     CHOICES,
     SteppingOptimizer,
-    add_scaled,
     check_lr,
     check_options,
     core_step,
     factor,
     kept,
     number,
+    plus_scaled,
     step_tensor,
     zeros_like,
 )
@@ -73,7 +73,7 @@ class Adamax(SteppingOptimizer):
         beta1, beta2 = group["betas"]
         state["step"] += 1
         if group["weight_decay"] != 0:
-            grad = add_scaled(grad.clone(), p, group["weight_decay"])
+            grad = plus_scaled(grad, p, group["weight_decay"])
         state["exp_avg"].lerp_(grad, 1 - beta1)
         exp_inf = state["exp_inf"].mul_(beta2)
         exp_inf.copy_(torch.maximum(kept(exp_inf), grad.abs() + group["eps"]))

@@ -11,6 +11,7 @@ from ._stepping import (
     check_lr,
     check_options,
     number,
+    plus_scaled,
     step_tensor,
     zeros_like,
 )
@@ -63,7 +64,7 @@ class ASGD(SteppingOptimizer):
         state["step"] += 1
         step = state["step"].item()
         if group["weight_decay"] != 0:
-            grad = add_scaled(grad.clone(), p, group["weight_decay"])
+            grad = plus_scaled(grad, p, group["weight_decay"])
         eta = state["eta"].item()
         mu = state["mu"].item()
         p.mul_(1 - lambd * eta)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from ._stepping import (
     CHOICES,
     SteppingOptimizer,
-    add_scaled,
     check_lr,
     check_options,
     core_step,
     factor,
     kept,
     number,
+    plus_scaled,
     step_tensor,
     zeros_like,
 )
@@ -89,7 +89,7 @@ class NAdam(SteppingOptimizer):
             if group["decoupled_weight_decay"]:
                 p.mul_(1 - lr * group["weight_decay"])
             else:
-                grad = add_scaled(grad.clone(), p, group["weight_decay"])
+                grad = plus_scaled(grad, p, group["weight_decay"])
         mu = beta1 * (1.0 - 0.5 * (0.96 ** (step * decay)))
         mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * decay)))
         state["mu_product"] *= mu

@@ -5,12 +5,12 @@ from __future__ import annotations
 from ._stepping import (
     CHOICES,
     SteppingOptimizer,
-    add_scaled,
     check_lr,
     check_options,
     core_step,
     factor,
     number,
+    plus_scaled,
     step_tensor,
     zeros_like,
 )
@@ -78,7 +78,7 @@ class RAdam(SteppingOptimizer):
             if group["decoupled_weight_decay"]:
                 p.mul_(1 - lr * group["weight_decay"])
             else:
-                grad = add_scaled(grad.clone(), p, group["weight_decay"])
+                grad = plus_scaled(grad, p, group["weight_decay"])
         exp_avg = state["exp_avg"].lerp_(grad, 1 - beta1)
         variance = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         update = exp_avg / (1 - beta1**step) * lr

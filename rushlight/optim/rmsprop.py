@@ -13,6 +13,7 @@ from ._stepping import (
     factor,
     kept,
     number,
+    plus_scaled,
     step_tensor,
     zeros_like,
 )
@@ -91,7 +92,7 @@ class RMSprop(SteppingOptimizer):
         alpha, lr = group["alpha"], factor(group["lr"], p)
         state["step"] += 1
         if group["weight_decay"] != 0:
-            grad = add_scaled(grad.clone(), p, group["weight_decay"])
+            grad = plus_scaled(grad, p, group["weight_decay"])
         square = state["square_avg"].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
         if group["centered"]:
             mean = state["grad_avg"].lerp_(grad, 1 - alpha)

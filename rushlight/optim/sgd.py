@@ -14,6 +14,7 @@ from ._stepping import (
     has_halves,
     kept,
     number,
+    plus_scaled,
     zeros_like,
 )
 
@@ -136,7 +137,7 @@ class SGD(SteppingOptimizer):
             if group["maximize"]:
                 grad = -grad
             if weight_decay != 0:
-                grad = add_scaled(grad.clone(), kept(p), weight_decay)
+                grad = plus_scaled(grad, kept(p), weight_decay)
             if momentum != 0:
                 state = self.state[p]
                 buffer = state.get("momentum_buffer")
@@ -145,5 +146,5 @@ class SGD(SteppingOptimizer):
                 else:
                     add_scaled(buffer.mul_(momentum), grad, 1 - group["dampening"])
                 nesterov = group["nesterov"]
-                grad = add_scaled(grad.clone(), buffer, momentum) if nesterov else buffer
+                grad = plus_scaled(grad, buffer, momentum) if nesterov else buffer
             add_scaled(p, kept(grad), -lr)

@@ -9,8 +9,9 @@ from rushlight import _C, is_grad_enabled, nn
 
 from .calls import site_of
 
-LOSSES = frozenset(
-    "cross_entropy_loss cross_entropy nll_loss nll_loss_nd mse_loss l1_loss smooth_l1_loss "
+CLASS_LOSSES = ("cross_entropy_loss", "cross_entropy", "nll_loss", "nll_loss_nd")
+LOSSES = frozenset(CLASS_LOSSES).union(
+    "mse_loss l1_loss smooth_l1_loss "
     "huber_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div gaussian_nll_loss "
     "poisson_nll_loss soft_margin_loss multilabel_margin_loss ctc_loss".split()
 )

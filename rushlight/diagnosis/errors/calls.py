@@ -114,7 +114,7 @@ def _without_return(raised: Raised, at, spot):
 
 def _ends_without(raised: Raised, at, target):
     function = type(target).forward if isinstance(target, nn.Module) else target
-    found = _definition(function)
+    found = upstream.definition(function)
     if found is None or upstream.returned(function):
         return None
     source, node = found
@@ -138,21 +138,6 @@ def _ends_without(raised: Raised, at, target):
         related=at.related(place, "used here"),
         fixes=fixes,
     )
-
-
-def _definition(function):
-    """(Source, def) of a function of the user's, or None."""
-    function = inspect.unwrap(getattr(function, "__func__", function)) if function else None
-    code = getattr(function, "__code__", None)
-    if code is None or not upstream.frames.is_user_code(code):
-        return None
-    source = upstream.Source.of(code.co_filename)
-    for node in ast.walk(source.tree) if source else ():
-        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            if first == code.co_firstlineno:
-                return source, node
-    return None
 
 
 def _layer_without_return(raised: Raised, at):

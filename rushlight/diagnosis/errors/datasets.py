@@ -10,7 +10,6 @@ from .. import changes, construction, upstream, values
 from ..finding import Fix, Related
 from ..registry import explains, kind
 from . import Raised
-from .calls import _definition
 
 kind(
     "sample-is-none",
@@ -48,8 +47,8 @@ def nothing(raised: Raised):
     held = [n["self"] for n in upstream.inner_locals(raised.error) if "self" in n]
     known = [o.dataset for o in held if hasattr(o, "dataset")] or upstream.datasets(raised)
     dataset = next(iter(known), None)
-    found = _definition(getattr(type(dataset), "__getitem__", None))
-    if found is None:
+    found = upstream.definition(getattr(type(dataset), "__getitem__", None))
+    if found is None or isinstance(found[1], ast.Lambda):
         return None
     source, function = found
     empty = [

@@ -9,7 +9,6 @@ from rushlight import nn
 from .. import frames, upstream
 from ..finding import Fix
 from ..registry import explains, kind
-from ..source import Source
 from . import Raised
 
 kind(
@@ -65,24 +64,6 @@ def _held(raised: Raised):
             yield from (v for v in list(room.values()) if isinstance(v, nn.Module))
 
 
-def _definition(function):
-    """(source, its def or lambda)."""
-    code = function.__code__
-    source = Source.of(code.co_filename)
-    for node in ast.walk(source.tree) if source else ():
-        named = isinstance(node, ast.FunctionDef) and node.name == code.co_name
-        if named and code.co_firstlineno in (
-            node.lineno,
-            *(d.lineno for d in node.decorator_list),
-        ):
-            return source, node
-        if isinstance(node, ast.Lambda) and code.co_name == "<lambda>":
-            names = [a.arg for a in node.args.args]
-            if node.lineno == code.co_firstlineno and names == [*code.co_varnames[: len(names)]]:
-                return source, node
-    return None
-
-
 @explains(
     TypeError,
     r"(\S+)\(\) (?:takes (\d+) positional arguments? but (\d+) (?:was|were) given"
@@ -93,7 +74,7 @@ def arguments(raised: Raised):
     for attribute, function in _registered(raised):
         if function.__qualname__ != raised.match[1]:
             continue
-        found = _definition(function)
+        found = upstream.definition(function)
         if found is None:
             continue
         source, node = found
@@ -143,7 +124,7 @@ def result(raised: Raised):
             continue
         code = function.__code__
         names = [n for n in code.co_varnames[: code.co_argcount] if n != "self"]
-        for spot in upstream.returned(function) or _body(function):
+        for spot in upstream.returned(function):
             fix = _of_output(spot, names) if forward else _of_arguments(spot)
             if fix is None or not _is_cause(raised, spot, forward):
                 continue
@@ -159,13 +140,6 @@ def result(raised: Raised):
                 fixes=[fix],
             )
     return None
-
-
-def _body(function) -> list:
-    found = _definition(function)
-    if found is None or not isinstance(found[1], ast.Lambda):
-        return []
-    return [upstream.Spot(found[0], found[1].body)]
 
 
 def _of_output(spot, names) -> Fix | None:

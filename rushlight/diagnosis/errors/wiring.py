@@ -185,23 +185,13 @@ def _function(at, call: ast.Call):
 
 def _definition(function):
     """(source, definition) of a function of the user's that never returns a value."""
-    function = getattr(function, "__func__", function)
-    code = getattr(function, "__code__", None)
-    if code is None or not frames.is_user_code(code):
+    found = upstream.definition(function)
+    if found is None or isinstance(found[1], ast.Lambda):
         return None
-    from ..source import Source
-
-    source = Source.of(code.co_filename)
-    for node in ast.walk(source.tree) if source is not None else ():
-        if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
-            continue
-        first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-        if first != code.co_firstlineno:
-            continue
-        inside = [n for n in ast.walk(node) if source.function_of(n) is node]
-        if not any(isinstance(n, (ast.Yield, ast.YieldFrom)) or _gives(n) for n in inside):
-            return source, node
-    return None
+    source, node = found
+    inside = [n for n in ast.walk(node) if source.function_of(n) is node]
+    gives = any(isinstance(n, (ast.Yield, ast.YieldFrom)) or _gives(n) for n in inside)
+    return None if gives else found
 
 
 def _gives(node: ast.AST) -> bool:

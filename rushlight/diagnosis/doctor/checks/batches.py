@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from collections import Counter
 from typing import ClassVar
 
 from rushlight import _C
 
-from ... import changes, trial
+from ... import changes, trial, upstream
 from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
@@ -161,15 +160,9 @@ def _odd_sample(dataset, key):
 
 
 def _returned(dataset, key):
-    """The ``return`` of __getitem__, with its number as a float."""
-    code = getattr(inspect.unwrap(type(dataset).__getitem__), "__code__", None)
-    source = Source.of(code.co_filename) if code is not None else None
-    for node in ast.walk(source.tree) if source is not None else ():
-        inside = isinstance(node, ast.Return) and node.value is not None
-        function = source.function_of(node) if inside else None
-        if function is None or function.lineno != code.co_firstlineno:
-            continue
-        part = node.value
+    """What __getitem__ returns first, with its number as a float."""
+    for spot in upstream.returned(type(dataset).__getitem__):
+        part = spot.node
         if isinstance(part, ast.Tuple) and isinstance(key, int):
             part = part.elts[key]
         elif isinstance(part, ast.Dict):
@@ -177,7 +170,8 @@ def _returned(dataset, key):
                          if getattr(k, "value", None) == key), None)  # fmt: skip
         elif key is not None:
             part = None
-        text = f"float({source.segment(part)})" if part is not None else ""
-        fixes = [Fix(text, [source.replace((part, text))])] if part is not None else []
-        return (source.file, node.lineno), fixes
+        if part is None:
+            return spot.place, []
+        text = f"float({spot.source.segment(part)})"
+        return spot.place, [Fix(text, [spot.source.replace((part, text))])]
     return None, []

@@ -12,6 +12,7 @@ from ... import changes
 from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
+from ..passes import CLASS_LOSSES
 from ..places import found
 
 kind(
@@ -26,19 +27,18 @@ otherwise, or keep what the layer does itself.
 """,
 )
 
-LOSSES = ("cross_entropy_loss", "cross_entropy", "nll_loss", "nll_loss_nd")
 LARGE = 4.0  # times the size of what a layer gets
 
 
 @check
 class TooLarge(Check):
     kinds = ("weights-too-large",)
-    needs: ClassVar = {"*": (f"op {' '.join(LOSSES)}", 1, "no loss over classes was seen")}
+    needs: ClassVar = {"*": (f"op {' '.join(CLASS_LOSSES)}", 1, "no loss over classes was seen")}
 
     def start(self, doctor):
         self.passes, self.steps, self.seen, self.looked = doctor.passes, 0, [], set()
         doctor.watch.on("stepped", self.stepped)
-        doctor.watch.on("op", self.op, LOSSES)
+        doctor.watch.on("op", self.op, CLASS_LOSSES)
 
     def stepped(self, optimizer):
         self.steps += 1

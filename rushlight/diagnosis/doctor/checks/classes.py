@@ -13,6 +13,7 @@ from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
 from .. import places
+from ..passes import CLASS_LOSSES
 from ..places import found
 
 kind(
@@ -35,18 +36,17 @@ and long fillings drown the rest. Name the filler: ignore_index=PAD.
 """,
 )
 
-LOSSES = ("cross_entropy_loss", "cross_entropy", "nll_loss", "nll_loss_nd")
 LEAST_LABELS = 40
 
 
 @check
 class Weights(Check):
     kinds = ("class-weights-inverted",)
-    needs: ClassVar = {"*": (f"op {' '.join(LOSSES)}", 1, "no loss over classes was seen")}
+    needs: ClassVar = {"*": (f"op {' '.join(CLASS_LOSSES)}", 1, "no loss over classes was seen")}
 
     def start(self, doctor):
         self.seen = {}
-        doctor.watch.on("op", self.op, LOSSES)
+        doctor.watch.on("op", self.op, CLASS_LOSSES)
 
     def op(self, op):
         target, weight = op.argument(1, "target"), op.argument(2, "weight")
@@ -110,7 +110,7 @@ class Padding(Check):
 
     def start(self, doctor):
         self.filled, self.seen = None, {}
-        doctor.watch.on("op", self.op, {*LOSSES, "embedding"})
+        doctor.watch.on("op", self.op, {*CLASS_LOSSES, "embedding"})
 
     def op(self, op):
         if op.name == "embedding":

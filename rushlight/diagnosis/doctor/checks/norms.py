@@ -7,8 +7,10 @@ from typing import ClassVar
 
 from rushlight.nn.modules.batchnorm import _BatchNorm
 
+from ... import upstream
 from ...finding import Fix
 from ...registry import Check, check, kind
+from ...source import Source
 from .. import places
 from ..calls import site_of
 from ..places import found
@@ -80,7 +82,8 @@ class Frozen(Check):
             if part:
                 fixes.append(Fix(text, [site.source.insert_after(site.statement, text)]))
         else:
-            source = next((s for s in self.sources() if places.freezing(s) is not None), None)
+            sources = filter(None, map(Source.of, upstream.imported_files()))
+            source = next((s for s in sources if places.freezing(s) is not None), None)
             if source is None:
                 return None
             node, owner = places.freezing(source)
@@ -98,15 +101,6 @@ class Frozen(Check):
             "frozen-norm-in-training", "wrong result", at,
             "frozen batch norms run in training mode", evidence, [], fixes,
         )  # fmt: skip
-
-    def sources(self):
-        from ... import frames, upstream
-        from ...source import Source
-
-        for file in upstream.imported_files():
-            source = Source.of(file) if frames.is_user_path(file) else None
-            if source is not None:
-                yield source
 
 
 def _shared(paths: list[list[str]]) -> list[str]:
