@@ -79,16 +79,9 @@ def _text(read, *args) -> str:
 
 def _installed():
     """(the distribution named torch or None, whether it is the alias)."""
-    for found in _named_torch():
+    for found in metadata.distributions(name="torch"):
         return found, "Generator: rushlight alias" in _text(found.read_text, "WHEEL")
     return None, False
-
-
-def _named_torch() -> list:
-    try:
-        return list(metadata.distributions(name="torch"))
-    except UnicodeDecodeError:
-        return []
 
 
 def _is_alias(file: Path) -> bool:
@@ -129,7 +122,6 @@ def _install() -> int:
         f"{info}/top_level.txt": "torch\n",
     }
     files[f"{info}/RECORD"] = _record(files, f"{info}/RECORD")
-    _take_away(folder)
     try:
         _write(folder, files)
     except OSError as error:
@@ -150,32 +142,36 @@ def _record(files: dict[str, str], itself: str) -> str:
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
-    """All files or none: they are written aside, then each folder is moved into place."""
+    """All files or none: they are written aside, then their folders take the places of ours."""
     with tempfile.TemporaryDirectory(prefix=".torch-", dir=folder) as aside:
         for path, text in files.items():
             file = Path(aside, path)
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, encoding="utf-8")
-        for part in sorted(os.listdir(aside)):
+        made = sorted(os.listdir(aside))
+        before = Path(tempfile.mkdtemp(dir=aside))
+        for part in _parts(folder):
+            os.replace(part, before / part.name)
+        for part in made:
             os.replace(Path(aside, part), folder / part)
 
 
-def _take_away(folder: Path) -> bool:
-    """Deletes the alias' folders; says whether there were any."""
+def _parts(folder: Path) -> list[Path]:
+    """The alias' folders."""
     package = folder / "torch"
     parts = [package] if _is_alias(package / "__init__.py") else []
     for info in folder.glob("torch-*.dist-info"):
         wheel = _text((info / "WHEEL").read_text, "utf-8")
         if "Generator: rushlight alias" in wheel:
             parts.append(info)
-    for part in parts:
-        shutil.rmtree(part)
-    return bool(parts)
+    return parts
 
 
 def _remove() -> int:
+    found = _parts(_folder())
     try:
-        found = _take_away(_folder())
+        for part in found:
+            shutil.rmtree(part)
     except OSError as error:
         return _fail(f"cannot remove it from {_folder()}: {error.strerror}")
     if found:

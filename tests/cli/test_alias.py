@@ -144,6 +144,28 @@ def test_the_rest_of_a_torch_is_named(environment, data):
         info.rmdir()
 
 
+def test_where_nothing_can_be_written_all_stays(tmp_path, monkeypatch, capsys):
+    from rushlight.cli import alias
+
+    def denied(*args, **options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(alias, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(alias, "_other_torch", lambda: None)
+    assert alias._install() == 0
+    before = sorted(tmp_path.rglob("*"))
+    for name in ("os.mkdir", "os.unlink", "os.rmdir"):
+        monkeypatch.setattr(name, denied)
+    for action in (alias._install, alias._remove):
+        assert action() == 1
+    monkeypatch.undo()
+    assert sorted(tmp_path.rglob("*")) == before
+    assert capsys.readouterr().err.splitlines() == [
+        f"rushlight alias: cannot {what} {tmp_path}: Permission denied"
+        for what in ("write to", "remove it from")
+    ]
+
+
 def test_without_rushlight_it_says_what_to_do(environment):
     environment.alias("install")
     link = environment.packages / "rushlight"
