@@ -39,10 +39,7 @@ def version() -> str:
 def main(argv: list[str] | None = None) -> int | None:
     """Runs the command that ``argv`` (default: the process's arguments) names."""
     parser = _parser()
-    words = list(sys.argv[1:] if argv is None else argv)
-    if len(words) > 1 and words[1][:2] in ("-m", "-c"):  # -mmodule, as python takes it
-        words[1:2] = filter(None, [words[1][:2], words[1][2:]])
-    options = parser.parse_args(words)
+    options = parser.parse_args(run.apart(sys.argv[1:] if argv is None else argv))
     if options.version:
         print("rushlight", version())
         return 0

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import codecs
 import contextlib
 import functools
 import importlib.machinery
 import importlib.util
 import linecache
 import os
+import re
 import stat
 import sys
 import types
@@ -84,7 +86,7 @@ def _at(path: str, changed: dict[str, str] | None) -> Program:
     lines = None if text is None else text.splitlines(keepends=True)
     is_file = stat.S_ISREG(os.stat(path).st_mode)
     if not is_file:  # a pipe: its text is not to be had again
-        lines = importlib.util.decode_source(data).splitlines(keepends=True)
+        lines = data.decode(errors="replace").splitlines(keepends=True)
     if lines is not None:
         linecache.cache[path] = (len(data), None, lines, path)
     load = importlib.machinery.SourceFileLoader
@@ -202,25 +204,33 @@ def _compiled(source: str | bytes, file: str) -> types.CodeType:
 
     python reads a program as a file, and words it differently from ``compile``.
     """
+    encoding = None
     if isinstance(source, bytes):
-        _check_text(source, file)
-    return compile(source, file, "exec", dont_inherit=True)
-
-
-def _check_text(source: bytes, file: str) -> None:
-    if b"\0" not in source:
-        with contextlib.suppress(UnicodeDecodeError):
-            source.decode()
-            return
-    from io import BytesIO
-    from tokenize import detect_encoding
-
+        encoding = _declared(source)
+        if encoding is None:
+            _check_utf8(source, file)
+        _check_null(source, file)
     try:
-        encoding, cookie = detect_encoding(BytesIO(source).readline)
-    except SyntaxError:
-        encoding, cookie = "utf-8", []
-    if encoding in ("utf-8", "utf-8-sig") and not any(b"coding" in line for line in cookie):
-        _check_utf8(source, file)
+        return compile(source, file, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        if encoding is None or error.lineno:
+            raise
+        known = error.msg.startswith("encoding problem")
+        raise SyntaxError(error.msg if known else f"encoding problem: {encoding}") from None
+
+
+def _declared(source: bytes) -> str | None:
+    """The encoding that a comment in the first two lines names (PEP 263)."""
+    for line in source.removeprefix(codecs.BOM_UTF8).split(b"\n", 2)[:2]:
+        named = re.match(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", line)
+        if named:
+            return named[1].decode()
+        if line.strip()[:1] not in (b"", b"#"):
+            return None
+    return None
+
+
+def _check_null(source: bytes, file: str) -> None:
     before, null, _ = source.partition(b"\0")
     if null:
         line = before.rpartition(b"\n")[2].decode(errors="replace")

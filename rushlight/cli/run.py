@@ -43,6 +43,17 @@ def add_target(parser) -> None:
     parser.set_defaults(own_options=lambda: set(re.findall(r"--[\w-]+", parser.format_help())))
 
 
+def apart(words: list[str]) -> list[str]:
+    """-mmodule and -ctext as python takes them, in two words, where only options stand before."""
+    if words and words[0] in ("run", "doctor", "profile", "xray"):
+        for at, word in enumerate(words[1:], 1):
+            if word[:2] in ("-m", "-c") and word[2:]:
+                return [*words[:at], word[:2], word[2:], *words[at + 1 :]]
+            if not word.startswith("-") or word in ("-", "-m", "-c"):
+                break
+    return words
+
+
 def _run(options) -> int:
     as_main(program.prepared(options).run)
     return 0

@@ -140,7 +140,11 @@ def test_everything_python_runs(program, tmp_path):
         assert same(name, "x").stdout, name
     for args in (["-m", "program", "x"], ["-mprogram"], ["-c", EVERYTHING, "-x"]):
         assert same(*args).stdout, args
+    assert python("-m", "rushlight", "doctor", "--verbose", "-mprogram").returncode == 0
+    for args in ["-m", "program"], ["program.py"], ["-"]:
+        assert "'-mx'" in same(*args, "-mx", input=EVERYTHING).stdout
     assert same("-", "x", input=EVERYTHING).stdout
+    assert same("/dev/stdin", input=EVERYTHING).stdout
     assert same("-", input="").returncode == 0
     assert same("-", input="import sys\nprint(repr(sys.stdin.read()))\n").stdout == "''\n"
 
@@ -162,6 +166,14 @@ def test_folders_and_zips_come_first_on_a_safe_path_too(program):
         ("latin.py", b"# coding: latin-1\nprint(ascii('\xe9'))"),
         ("marked.py", b"\xef\xbb\xbfprint(1)"),
         ("undeclared.py", b"print(1)\n'\xe9'"),
+        ("named.py", b"# Andr\xe9, coding: latin-1\nprint(ascii('\xe9'))"),
+        ("second.py", b"\xef\xbb\xbf\n# coding: utf-8\nprint(ascii('\xc3\xa9'))"),
+        ("third.py", b"#\n\n# coding: latin-1\n'\xe9'"),
+        ("after_code.py", b"1\n# coding: latin-1\n'\xe9'"),
+        ("unknown.py", b"# coding: nothing\nprint(1)\n'\xe9'"),
+        ("unneeded.py", b"# coding: nothing\nprint(1)"),
+        ("narrow.py", b"# coding: ascii\nprint(1)\n'\xc3\xa9'"),
+        ("both.py", b"\xef\xbb\xbf# coding: latin-1\nprint(1)\n'\xe9'"),
         ("broken.zip", b"PK\x03\x04"),
         ("returns.py", b"print(1)\r\nprint('''a\r\nb''')\r\n1 / 0"),
     ],
@@ -188,6 +200,9 @@ def test_a_program_from_a_pipe(program):
             ["bash", "-c", text], capture_output=True, text=True, check=False, timeout=60
         )
         assert done.stdout.endswith("/dev/fd True\n"), (command, done)
+    text = f"{sys.executable} -m rushlight run <(printf 'print(1)\\n\\xe9')"
+    done = subprocess.run(["bash", "-c", text], capture_output=True, check=False, timeout=60)
+    assert done.stderr.startswith(b"SyntaxError: Non-UTF-8 code"), done
 
 
 def test_reports_know_the_lines_of_a_typed_program(program):
@@ -196,6 +211,9 @@ def test_reports_know_the_lines_of_a_typed_program(program):
         done = python("-m", "rushlight", "doctor", *args, **words)
         assert "matmul-shapes" in done.stderr, done.stderr
         assert "a @ a.T" in done.stderr, done.stderr
+    piped = f"{sys.executable} -m rushlight doctor <(printf '{text}')".replace("\n", "\\n")
+    done = subprocess.run(["bash", "-c", piped], capture_output=True, check=False, timeout=60)
+    assert b"matmul-shapes" in done.stderr and b"a @ a.T" in done.stderr, done.stderr
 
 
 TRAP = """
