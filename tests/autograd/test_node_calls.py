@@ -71,3 +71,6 @@ def test_weights_of_a_recurrent_layer_may_be_given_as_a_list():
     for name in layer._flat_weights_names:
         setattr(layer, name, torch.nn.Parameter(getattr(layer, name).detach().clone()))
     assert torch.equal(layer(x)[0], before)
+    layer._flat_weights = [torch.zeros_like(w) for w in layer._flat_weights]
+    assert layer.double()(x.double())[0].dtype == torch.float64  # the registered ones serve again
+    assert layer._flat_weights[0] is layer.weight_ih_l0

@@ -152,9 +152,14 @@ class RNNBase(Module):
 
     @_flat_weights.setter
     def _flat_weights(self, weights):
-        # They serve in place of the registered ones until one of these is set anew.
+        # Each serves in place of the registered one until that is set anew or all are converted.
         self.__dict__.pop("_given_weights", None)
         self.__dict__["_given_weights"] = (list(weights), self._flat_weights)
+
+    def _apply(self, fn, recurse=True):
+        super()._apply(fn, recurse)
+        self.__dict__.pop("_given_weights", None)
+        return self
 
     def _weights_to_use(self):
         """The weights for one call. Those that a parametrization computes are asked for as often
