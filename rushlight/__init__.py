@@ -303,7 +303,7 @@ def __getattr__(name: str):
             return kind
     if name.startswith("__"):
         raise AttributeError(f"module 'torch' has no attribute '{name}'")
-    return getattr(import_module(f"{__name__}._refused_names"), name)
+    return getattr(import_module(f"{__package__}._refused_names"), name)
 
 
 def _nn_getattr(name: str):

@@ -50,6 +50,7 @@ _REASONS = {
     "masks.",
     "nn.backends": "the functions are in torch.nn.functional.",
     "nn.parallel": "there is one device. Call the module itself.",
+    "nn.utils": "torch.func.vmap of torch.func.grad gives a gradient for each sample.",
     "numa": "start the program by numactl.",
     "package": "Save weights with torch.save(model.state_dict(), file), and ship the code as a "
     "Python package.",
@@ -79,7 +80,7 @@ def _reason(module: str) -> str:
     """Why ``module`` is refused: as its nearest parent with a reason."""
     while module and module not in _REASONS:
         module = module.rpartition(".")[0]
-    return _REASONS.get(module, _REASONS["utils"])
+    return _REASONS[module]
 
 
 class _RefusedType(abc.ABCMeta):

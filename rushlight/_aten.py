@@ -117,9 +117,9 @@ def schemas(name: str) -> tuple:
 
 
 @functools.cache
-def other_schemas(name: str) -> tuple:
-    """Its signatures that write to ``out=``, and those of what Rushlight need not have."""
-    return tuple(Schema(line) for line in _lines()[1].get(name, ()))
+def all_schemas(name: str) -> tuple:
+    """These, then those that write to ``out=`` and those of what Rushlight need not have."""
+    return (*schemas(name), *(Schema(line) for line in _lines()[1].get(name, ())))
 
 
 class CoreOverload:
@@ -177,7 +177,7 @@ def overload(name: str, overload_name: str):
 
 def find(packet, name: str, overload_name: str):
     """The overload of this name, or None."""
-    for schema in (*schemas(name), *other_schemas(name)):
+    for schema in all_schemas(name):
         if (schema.overload_name or "default") == overload_name:
             return CoreOverload(packet, schema)
     return None

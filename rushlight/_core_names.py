@@ -131,10 +131,10 @@ def _get_privateuse1_backend_name() -> str:
 
 
 def _are_functorch_transforms_active() -> bool:
-    """Whether a function runs under vmap or jvp."""
+    """Whether a function of ``torch.func`` runs another."""
     from . import _C
 
-    return _C._current_level() > 0
+    return _C._count_transforms(0) > 0
 
 
 _has_cuda = has_cuda = has_mps = has_openmp = has_mkl = False

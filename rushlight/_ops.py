@@ -189,8 +189,7 @@ class _CoreOp(OpOverloadPacket):
         """Their names."""
         from . import _aten
 
-        known = (*_aten.schemas(self.__name__), *_aten.other_schemas(self.__name__))
-        return [s.overload_name or "default" for s in known]
+        return [s.overload_name or "default" for s in _aten.all_schemas(self.__name__)]
 
     def __call__(self, /, *args, **kwargs):
         return self._op(*args, **kwargs)
@@ -240,7 +239,7 @@ def _core_op(name: str):
     if function is None:
         from . import _aten
 
-        if not (known := (*_aten.schemas(name), *_aten.other_schemas(name))):
+        if not (known := _aten.all_schemas(name)):
             return None
         try:
             function = _aten.call_of(known[0])

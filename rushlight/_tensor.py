@@ -5,6 +5,7 @@ from __future__ import annotations
 import rushlight as torch
 
 from . import _layout_methods, _tensor_str, _utils, overrides, storage
+from .overrides import _convert  # noqa: F401
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,17 +21,6 @@ def _rebuild_from_type_v2(func, new_type, args, state):
         tensor.__setstate__(state)
         return tensor
     return _utils._set_obj_state(tensor, state)
-
-
-def _convert(ret, cls):
-    """Results as tensors of ``cls``: a tensor, or a tuple or list of them, at any depth."""
-    if cls is torch.Tensor:
-        return ret
-    if isinstance(ret, torch.Tensor) and not isinstance(ret, cls):
-        ret = ret.as_subclass(cls)
-    if isinstance(ret, (tuple, list)):
-        ret = type(ret)(_convert(r, cls) for r in ret)
-    return ret
 
 
 def __repr__(self, *, tensor_contents=None):

@@ -30,7 +30,10 @@ def test_every_refused_module_has_a_reason():
     from rushlight import _absent
 
     for module in _absent._table():
-        assert _absent._reason(module)
+        importlib.import_module(f"rushlight.{module.partition('.')[0]}")  # may state one
+        assert _absent._reason(module), module
+    with pytest.raises(NotImplementedError, match="vmap of torch"):
+        torch.nn.utils._per_sample_grad.call_for_per_sample_grads(nn.Linear(1, 1))
 
 
 def test_decorators_of_refused_packages_decorate():
@@ -124,6 +127,21 @@ def test_numbers_of_devices(args, answer):
         assert _get_device_index(*args) == answer
 
 
+def test_transforms_that_run_are_known():
+    seen = []
+
+    def work(x):
+        seen.append(torch._C._are_functorch_transforms_active())
+        return x.sum()
+
+    x = torch.ones(2)
+    for transform in (torch.func.grad, torch.func.vmap, lambda f: lambda x: torch.func.vjp(f, x)):
+        transform(work)(x)
+        work(x)
+    torch.func.jvp(work, (x,), (x,))
+    assert seen == [True, False] * 3 + [True]
+
+
 def test_results_in_the_class_of_a_tensor():
     from rushlight._tensor import _convert
 
@@ -133,6 +151,8 @@ def test_results_in_the_class_of_a_tensor():
     made = _convert([torch.ones(1), (torch.ones(1), 2)], Marked)
     assert type(made[0]) is type(made[1][0]) is Marked and made[1][1] == 2
     assert _convert(made, torch.Tensor) is made
+    largest = _convert(torch.ones(2).max(0), Marked)
+    assert type(largest) is torch.return_types.max and type(largest.indices) is Marked
 
 
 def test_a_profiler_that_runs_is_known():
