@@ -305,7 +305,7 @@ class profile(_KinetoProfile):
         )
         self.on_trace_ready = on_trace_ready
         self.record_steps = schedule is not None
-        self.schedule = schedule or (lambda _: ProfilerAction.RECORD)
+        self.schedule = schedule or _default_schedule_fn
         self.step_num = 0
         self.current_action = self.schedule(0)
         self.step_rec_fn = None
