@@ -167,7 +167,7 @@ print(net(torch.ones(1, 2)).shape)
 """,
     ),
     "forward_returns_nothing": (
-        "returns-nothing",
+        "result-missing",
         """
 import torch
 from torch import nn

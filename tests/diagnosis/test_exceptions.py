@@ -2,7 +2,15 @@
 
 import pytest
 
-from . import everyday, mistakes, module_mistakes, more_programs, newer_mistakes, programs
+from . import (
+    absent_mistakes,
+    everyday,
+    mistakes,
+    module_mistakes,
+    more_programs,
+    newer_mistakes,
+    programs,
+)
 from .several import explained
 
 GROUPS = {n: getattr(programs, n) for n in ("SHAPES", "LABELS", "AUTOGRAD", "REST")}
@@ -10,6 +18,7 @@ GROUPS["MORE"] = more_programs.MORE
 GROUPS["EVERYDAY"] = everyday.EVERYDAY
 GROUPS["MISTAKES"] = mistakes.MISTAKES
 GROUPS["MODULES"] = module_mistakes.MISTAKES
+GROUPS["ABSENT"] = absent_mistakes.MISTAKES
 GROUPS["NEWER"] = newer_mistakes.MISTAKES
 # What no change of text mends by itself.
 WITHOUT_FIX = {

@@ -1,4 +1,4 @@
-"""Errors of what a name holds: nothing, a tuple, a class, a module or a method for its result."""
+"""Errors of what a name holds: a tuple, a class, a module or a method for its result."""
 
 from __future__ import annotations
 
@@ -12,16 +12,6 @@ from ..finding import Edit, Fix
 from ..registry import explains, kind
 from . import Raised
 
-kind(
-    "result-missing",
-    "A function or forward ends without returning its result",
-    """
-A function without a return statement gives None, and so does a module whose forward has none: the
-error comes later, where somebody uses the result. Methods that work in place give nothing either:
-loss = loss.backward() leaves None in loss, and model = model.load_state_dict(...) leaves the lists
-of keys that did not fit. Return the value, and call such methods on a line of their own.
-""",
-)
 kind(
     "result-is-tuple",
     "A layer returns a tuple, and the next one wants a tensor",
@@ -55,100 +45,6 @@ def _spot_of(raised: Raised, at, node):
     if isinstance(node, ast.Call):
         return upstream.Spot(at.source, node, at)
     return upstream.bound(raised, at, node)
-
-
-# ---- Nothing
-
-_IN_PLACE = {"backward", "step", "zero_grad", "append", "extend", "update_parameters"}
-
-
-@explains(
-    (AttributeError, TypeError, RuntimeError),
-    r"'NoneType' object|not NoneType|and 'NoneType'|'_IncompatibleKeys' object",
-)
-def nothing(raised: Raised):
-    """Which operand is None, and which call left it so."""
-    wrong = "_IncompatibleKeys" if "_Incompatible" in raised.message else "NoneType"
-    at = raised.innermost
-    if at.source is None or at.node is None:
-        return None
-    called = at.node.func if isinstance(at.node, ast.Call) else None
-    for part in [*upstream.operands(at), *([called] if called is not None else [])]:
-        spot = _spot_of(raised, at, part)
-        if spot is None or not isinstance(spot.node, ast.Call):
-            continue
-        if type(at.value(part, None)).__name__ != wrong and part is not spot.node:
-            continue
-        found = _kept_wrongly(raised, at, spot) or _without_return(raised, at, spot)
-        if found is not None:
-            return found
-    return _layer_without_return(raised, at)
-
-
-def _kept_wrongly(raised: Raised, at, spot):
-    """``loss = loss.backward()``: the statement without its assignment."""
-    call, statement = spot.node, spot.statement
-    named = isinstance(call.func, ast.Attribute) and isinstance(statement, ast.Assign)
-    if not named or statement.value is not call:
-        return None
-    method = call.func.attr
-    if method not in _IN_PLACE and method != "load_state_dict":
-        return None
-    text = spot.source.segment(call)
-    gives = "the keys that did not fit" if method == "load_state_dict" else "None"
-    return raised.finding(
-        "result-missing",
-        f"{method}() returns {gives}: {ast.unparse(statement.targets[0])} holds that now",
-        spot.place,
-        evidence=[f"{ast.unparse(statement.targets[0])} = {text.splitlines()[0]}"],
-        related=at.related(spot.place, "used here"),
-        fixes=[Fix(text.splitlines()[0], [spot.source.replace((statement, text))])],
-    )
-
-
-def _without_return(raised: Raised, at, spot):
-    """The user's function, or forward of a module, that was called and returned nothing."""
-    target = (spot.at or at).value(spot.node.func, None)
-    return _ends_without(raised, at, target)
-
-
-def _ends_without(raised: Raised, at, target):
-    function = type(target).forward if isinstance(target, nn.Module) else target
-    found = upstream.definition(function)
-    if found is None or upstream.returned(function):
-        return None
-    source, node = found
-    last, fixes = node.body[-1], []
-    result = None
-    if isinstance(last, (ast.Assign, ast.AugAssign)):
-        goal = last.targets[0] if isinstance(last, ast.Assign) else last.target
-        result = goal if isinstance(goal, ast.Name) else None
-    if result is not None:
-        fixes.append(Fix(f"return {result.id}", [source.insert_after(last, f"return {result.id}")]))
-    elif isinstance(last, ast.Expr) and not isinstance(last.value, ast.Constant):
-        text = f"return {source.segment(last.value)}"
-        fixes.append(Fix(text.splitlines()[0], [source.replace((last, text))]))
-    name = f"{type(target).__name__}.forward" if isinstance(target, nn.Module) else node.name
-    place = (source.file, last.end_lineno)
-    return raised.finding(
-        "result-missing",
-        f"{name} ends without return: its result is None",
-        place,
-        evidence=[f"0 return statements in lines {node.lineno} to {node.end_lineno} of {name}"],
-        related=at.related(place, "used here"),
-        fixes=fixes,
-    )
-
-
-def _layer_without_return(raised: Raised, at):
-    """A user's layer in a container: its result is what the next one got."""
-    for outer in raised.modules():
-        for inner in outer.modules():
-            if type(inner).__module__.split(".")[0] not in ("rushlight", "torch"):
-                found = _ends_without(raised, at, inner)
-                if found is not None:
-                    return found
-    return None
 
 
 # ---- A tuple

@@ -1,4 +1,4 @@
-"""Modules that are put together wrongly: what is no module, a forward without result, a name."""
+"""Modules that are put together wrongly: what is no module, a constructor's name."""
 
 from __future__ import annotations
 
@@ -18,14 +18,6 @@ kind(
 nn.Sequential takes modules one by one: a list has to be unpacked (nn.Sequential(*layers)), a class
 has to be called (nn.ReLU(), not nn.ReLU), and a function such as torch.relu has a module of its own
 (nn.ReLU()), or belongs into forward. ModuleList takes one list of modules.
-""",
-)
-kind(
-    "returns-nothing",
-    "A function or forward ends without return",
-    """
-A function without return gives None. The error comes where the result is used: "'NoneType' object
-has no attribute ...", or a loss that got None. End forward with the value that it has computed.
 """,
 )
 kind(
@@ -141,83 +133,6 @@ def _in_a_list(raised: Raised, at):
                     fixes=[Fix(text, [spot.source.replace((element, text))])],
                 )
     return None
-
-
-@explains((AttributeError, TypeError, RuntimeError, ValueError), r"NoneType|found None|got None")
-def nothing_returned(raised: Raised):
-    """An operand is None since the function that made it has no return."""
-    at = raised.innermost
-    if at.source is None or at.node is None:
-        return None
-    for part in [*upstream.operands(at), *_deeper(at.node)]:
-        spot = upstream.Spot(at.source, part, at)
-        if isinstance(part, (ast.Name, ast.Attribute)):
-            if at.value(part, 0) is not None:
-                continue
-            spot = upstream.bound(raised, at, part)
-        if spot is None or not isinstance(spot.node, ast.Call):
-            continue
-        function = _function(spot.at or at, spot.node)
-        found = _definition(function)
-        if found is not None:
-            return _without_return(raised, at, spot, *found)
-    return None
-
-
-def _deeper(node: ast.AST) -> list:
-    """Calls within the failing expression whose result it uses at once."""
-    return [n for n in ast.walk(node) if isinstance(n, ast.Call) and n is not node]
-
-
-def _function(at, call: ast.Call):
-    """The user's function that a call runs: a module's forward, a method, a plain function."""
-    target = at.value(call.func, None)
-    if target is None and isinstance(call.func, ast.Call):  # Net()(x)
-        target = at.value(call.func.func, None)
-        if isinstance(target, type) and issubclass(target, nn.Module):
-            return target.forward
-        return None
-    if target is None and isinstance(call.func, ast.Attribute):
-        holder = at.value(call.func.value, None)
-        target = getattr(type(holder), call.func.attr, None) if holder is not None else None
-    return type(target).forward if isinstance(target, nn.Module) else target
-
-
-def _definition(function):
-    """(source, definition) of a function of the user's that never returns a value."""
-    found = upstream.definition(function)
-    if found is None or isinstance(found[1], ast.Lambda):
-        return None
-    source, node = found
-    inside = [n for n in ast.walk(node) if source.function_of(n) is node]
-    gives = any(isinstance(n, (ast.Yield, ast.YieldFrom)) or _gives(n) for n in inside)
-    return None if gives else found
-
-
-def _gives(node: ast.AST) -> bool:
-    return isinstance(node, ast.Return) and node.value is not None
-
-
-def _without_return(raised: Raised, at, spot, source, function):
-    last, fixes = function.body[-1], []
-    targets = getattr(last, "targets", None) or [getattr(last, "target", None)]
-    if isinstance(last, (ast.Assign, ast.AugAssign)) and isinstance(targets[0], ast.Name):
-        text = f"return {targets[0].id}"
-        fixes.append(Fix(f"{text} at its end", [source.insert_after(last, text)]))
-    elif isinstance(last, ast.Expr) and not isinstance(last.value, ast.Constant):
-        text = f"return {source.segment(last.value)}"
-        fixes.append(Fix(text, [source.replace((last, text))]))
-    place = (source.file, last.lineno)
-    owner = source.class_of(function)
-    name = f"{owner.name}.{function.name}" if owner is not None else function.name
-    return raised.finding(
-        "returns-nothing",
-        f"{name} ends without return: it gives None",
-        place,
-        evidence=[f"{spot.source.segment(spot.node)} is None; {name} has 0 returns with a value"],
-        related=at.related(place, "where None is used"),
-        fixes=fixes,
-    )
 
 
 @explains(
