@@ -6,6 +6,7 @@ from . import (
     everyday_clean,
     everyday_traps,
     further_traps,
+    language_traps,
     more_traps,
     newer_traps,
     training_traps,
@@ -25,7 +26,7 @@ WITHOUT_FIX = {
 
 MODULES = {m.__name__.rpartition(".")[2]: m for m in
            (more_traps, variants, everyday_traps, newer_traps, further_traps,
-            training_traps)}  # fmt: skip
+            training_traps, language_traps)}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=MODULES)
@@ -75,6 +76,7 @@ def test_silent_on_programs_that_train_well():
         **newer_traps.CLEAN,
         **further_traps.CLEAN,
         **training_traps.CLEAN,
+        **language_traps.CLEAN,
     }
     assert len(programs) >= 10
     said = doctored(programs, fixes=False)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Iterator
 
-from rushlight import _C
+from rushlight import _C, nn
 
 from .. import changes
 from ..finding import Edit, Finding, Related
@@ -41,6 +42,18 @@ def user_frames(depth: int = 1) -> list:
             frames.append(frame)
         frame = frame.f_back
     return frames
+
+
+def modules_in(room: dict) -> Iterator[tuple[str, nn.Module]]:
+    """The modules that names stand for, with those in attributes of objects (a trainer's model)."""
+    for name, value in list(room.items()):
+        if isinstance(value, nn.Module):
+            yield name, value
+        elif not isinstance(value, type) and type(value).__module__ not in ("builtins", "types"):
+            inner = getattr(value, "__dict__", {})
+            if len(inner) < 60:
+                held = list(inner.items())
+                yield from ((f"{name}.{n}", v) for n, v in held if isinstance(v, nn.Module))
 
 
 def parameters_of(optimizer) -> list:

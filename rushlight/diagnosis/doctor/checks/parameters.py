@@ -6,7 +6,7 @@ import ast
 import weakref
 from typing import ClassVar
 
-from rushlight import _C, nn
+from rushlight import _C
 
 from ...finding import Fix
 from ...registry import Check, check, kind
@@ -66,9 +66,9 @@ class Held(Check):
         held = places.parameters_of(optimizer)
         models = {}
         for frame in places.user_frames(3)[:3]:
-            for value in list(frame.f_locals.values()) + list(frame.f_globals.values()):
-                for one in (value, *_attributes(value)):
-                    if isinstance(one, nn.Module) and id(one) not in models:
+            for room in (frame.f_locals, frame.f_globals):
+                for _, one in places.modules_in(room):
+                    if id(one) not in models:
                         params = {id(p) for p in one.parameters()}
                         if params:
                             models[id(one)] = (one, params)
@@ -345,18 +345,6 @@ def _leaves_of(tensor, most=400) -> set[int]:
             leaves.add(id(variable))
         stack += [n for n, _ in node.next_functions]
     return leaves
-
-
-def _attributes(value):
-    """Modules that an object of the user's keeps in its attributes (a trainer's model)."""
-    if type(value).__module__ in ("builtins", "types") or isinstance(value, (type, nn.Module)):
-        return
-    try:
-        room = vars(value)
-    except TypeError:
-        return
-    if len(room) < 60:
-        yield from [v for v in room.values() if isinstance(v, nn.Module)]
 
 
 def _caller_of(source, made, function):

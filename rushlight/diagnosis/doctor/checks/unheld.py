@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
-from rushlight import nn
-
 from ...finding import Edit, Fix
 from ...registry import Check, check
 from .. import places
@@ -40,11 +38,8 @@ class Unheld(Check):
                         self.versions.setdefault(id(p), (p, p._version))
             for frame in places.user_frames(3):
                 for room in (frame.f_locals, frame.f_globals):
-                    for name, value in list(room.items()):
-                        if isinstance(value, nn.Module):
-                            self.names.setdefault(id(value), name)
-                        for inner in _modules_of(value):
-                            self.names.setdefault(id(inner[1]), f"{name}.{inner[0]}")
+                    for name, module in places.modules_in(room):
+                        self.names.setdefault(id(module), name)
 
     def findings(self, doctor):
         if self.steps < 3 or len({site for _, site in self.optimizers if site}) != 1:
@@ -162,12 +157,3 @@ def _behind(source, made, statement, text: str) -> Edit:
         return Edit(source.file, made.lineno, made.end_lineno, text)
     lines = source.lines[made.end_lineno : statement.end_lineno]
     return Edit(source.file, made.lineno, statement.end_lineno, "\n".join([*lines, text]))
-
-
-def _modules_of(value):
-    if type(value).__module__ in ("builtins", "types") or isinstance(value, (type, nn.Module)):
-        return []
-    try:
-        return [(n, v) for n, v in vars(value).items() if isinstance(v, nn.Module)]
-    except TypeError:
-        return []
