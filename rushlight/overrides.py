@@ -180,6 +180,22 @@ def _enter_mode(mode) -> None:
     _C._set_function_mode(True)
 
 
+def _enter_outermost(mode) -> None:
+    """Enters a mode outside of those that are on."""
+    _stack().insert(0, mode)
+    _C._set_function_mode(True)
+
+
+def _leave_wherever(mode) -> bool:
+    """Leaves a mode that may have others inside of it; whether it was on in this thread."""
+    stack = _stack()
+    if mode not in stack:
+        return False
+    stack.remove(mode)
+    _C._set_function_mode(bool(stack))
+    return True
+
+
 def only_heard(*relevant_args) -> bool:
     """Whether nobody would answer: no argument overrides, and the modes that are on look on."""
     looking = all(mode._hear is not None for mode in _stack())

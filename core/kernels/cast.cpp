@@ -82,10 +82,16 @@ constinit const Table kTable = make_table();
 namespace level1 {
 Cast quick_cast(DType from, DType to);
 }
+namespace level2 {
+Cast quick_cast(DType from, DType to);
+}
 #endif
 
 Cast cast(DType from, DType to) {
 #if defined(__x86_64__)
+  if (cpu_level() >= Level::Avx512) {
+    if (const Cast quick = level2::quick_cast(from, to)) return quick;
+  }
   if (cpu_level() >= Level::Avx2) {
     if (const Cast quick = level1::quick_cast(from, to)) return quick;
   }

@@ -121,10 +121,9 @@ def _checked(doctor, all_reasons: bool) -> str:
         told = "; ".join(f"{why} ({len(ids)})" for why, ids in reasons[:_REASONS])
         more = len(reasons) - _REASONS
         text += f" Not in this run: {told}{f'; {more} more reasons (-v)' if more > 0 else ''}."
-    calls = doctor.watch.calls
-    if calls is not None and calls.rested:
-        seen = calls.steps - calls.rested
-        text += f" Single ops were looked at in {seen:,} of {calls.steps:,} steps."
+    rests = doctor.watch.rests
+    if rests.missed:
+        text += f" {rests.turns - rests.missed:,} of {rests.turns:,} turns were looked at."
     if doctor.silenced:
         text += f" Silenced: {doctor.silenced}."
     return text

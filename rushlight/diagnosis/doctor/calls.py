@@ -7,8 +7,8 @@ import time
 import weakref
 from functools import cached_property
 
+from rushlight import overrides
 from rushlight._C import TensorBase
-from rushlight.overrides import TorchFunctionMode
 
 from .. import frames
 from ..source import Source
@@ -20,7 +20,6 @@ PASSING = frozenset(
 )
 
 
-LEAST_STEPS = 32  # that are listened to in full, however slow the machine is
 QUICK = 2e-6  # seconds that a call costs that is only passed through
 
 
@@ -132,42 +131,29 @@ class Made:
         return self.source if self.name in PASSING and self.source is not None else self
 
 
-class Calls(TorchFunctionMode):
-    """Tells ``watch`` of each op: ("op", Op). Sees less where it would cost too much time."""
+class Calls(overrides.TorchFunctionMode):
+    """Tells ``watch`` of each op: ("op", Op)."""
 
     def __init__(self, watch):
         super().__init__()
         self._watch = watch
         self._made: dict[int, tuple] = {}
         self._most = 4000  # entries before those of tensors that are gone are dropped
-        self.spent, self._began = 0.0, time.perf_counter()
+        self.spent = 0.0  # seconds
         self.inside = False
         self.on = False
         self.seen = 0
         self.names: dict[str, int] = {}
-        self.steps = self.rested = 0
 
     def push(self) -> None:
+        """Hears ops; modes that the program is in meanwhile stay inside."""
         if not self.on:
-            self.__enter__()
+            overrides._enter_outermost(self)
             self.on = True
 
     def pop(self) -> None:
-        if self.on:
+        if self.on and overrides._leave_wherever(self):
             self.on = False
-            self.__exit__(None, None, None)
-
-    def rest(self) -> None:
-        """Between steps: stops listening while more than a tenth of the time went into it."""
-        self.steps += 1
-        self.rested += not self.on
-        passed = time.perf_counter() - self._began
-        if passed < 0.5 or self.steps < LEAST_STEPS:
-            return
-        if self.spent + self._watch.spent > passed / 10:
-            self.pop()
-        else:
-            self.push()
 
     def made(self, tensor) -> Made | None:
         """What is known of a tensor's making."""

@@ -13,6 +13,13 @@ from collections import defaultdict
 from rushlight import _C
 
 from .calls import Calls, forget_here, is_user
+from .rests import BACKWARD, CALL, STEP, Rests
+
+# Events of each turn of a training loop, of which a part is enough where all would take too long.
+TURNS = frozenset(
+    "asked backward backward_end batch call clip forward module_zero_grad scaled scaler_step step "
+    "stepped unscale waited zero_grad".split()
+)
 
 
 def here():
@@ -77,17 +84,22 @@ class Watch:
         self._listeners = defaultdict(list)
         self._of_ops = {}  # by name of an op, None for all: listeners in order
         self._heard = {}  # by name of an op: who hears it
+        self._always = defaultdict(list)  # by event: who hears it while the others rest
         self._undo = []
         self._counts = defaultdict(int)
         self.spent = 0.0  # seconds in listeners
         self.calls = None
+        self.rests = Rests(lambda: self.spent + (self.calls.spent if self.calls else 0.0))
 
-    def on(self, event: str, listener, names=None) -> None:
+    def on(self, event: str, listener, names=None, always: bool = False) -> None:
         """Calls ``listener`` at an event; nothing is patched for events that nobody hears.
 
         ``names``: of ops that are listened to, for the event "op"; without them all are.
+        ``always``: also during rests (``TURNS``), for one that counts and takes next to no time.
         """
         self._listeners[event].append(listener)
+        if always:
+            self._always[event].append(listener)
         if event == "op":
             for name in (None,) if names is None else names:
                 self._of_ops.setdefault(name, []).append(listener)
@@ -97,6 +109,8 @@ class Watch:
         """No longer calls ``listener`` at an event."""
         if listener in self._listeners[event]:
             self._listeners[event].remove(listener)
+        if listener in self._always[event]:
+            self._always[event].remove(listener)
         for listeners in self._of_ops.values() if event == "op" else ():
             if listener in listeners:
                 listeners.remove(listener)
@@ -118,9 +132,10 @@ class Watch:
         return found
 
     def tell(self, event: str, *details) -> None:
-        """Calls the listeners of an event."""
+        """Calls the listeners of an event; those of turns only where there is no rest."""
         self._counts[event] += 1
-        listeners = self._listeners.get(event)
+        resting = self.rests.resting and event in TURNS
+        listeners = (self._always if resting else self._listeners).get(event)
         if listeners:
             self.call(event, listeners, details)
 
@@ -182,20 +197,37 @@ class Watch:
             self._undo.pop()()
 
     def _called(self, module, args, output):
-        if self.calls is not None and not self.calls.on and is_forward(sys._getframe(1)):
-            return  # of modules inside of others enough was seen
-        self.tell("forward", module, args, output)
+        rests = self.rests
+        if rests.resting and is_forward(sys._getframe(1)):
+            return
         frame = outermost_call()
-        if frame is not None:
-            self.tell("call", module, output, frame)
+        if frame is None:
+            self.tell("forward", module, args, output)
+            return
+        resting, rests.resting = rests.resting, rests.resting and not rests.is_new(frame, module)
+        self.tell("forward", module, args, output)
+        self.tell("call", module, output, frame)
+        rests.resting = resting
+        self.turn(CALL)
 
     def _telling_of_step(self, event: str):
         def told(optimizer, args, kwargs):
             self.tell(event, optimizer)
-            if event == "stepped" and self.calls is not None:
-                self.calls.rest()
+            if event == "stepped":
+                self.turn(STEP, id(optimizer))
 
         return told
+
+    def turn(self, kind: int, owner=None) -> None:
+        """A turn of a loop ends: from here on listeners may rest, or hear again."""
+        rests = self.rests
+        before = rests.resting
+        rests.turn(kind, owner)
+        if self.calls is not None and rests.resting != before:
+            if before:
+                self.calls.push()
+            else:
+                self.calls.pop()
 
     def _wrap(self, owner, name: str, wrapper) -> None:
         own = name in vars(owner)
@@ -238,6 +270,7 @@ def _backward(watch, original):
     def failed(error, tensor, *args, **kwargs):
         if not is_again():
             watch.tell("backward_end", tensor, arguments(*args, **kwargs), error)
+            watch.turn(BACKWARD)
         del running[-1:]
 
     return heard(original, before, after, failed)

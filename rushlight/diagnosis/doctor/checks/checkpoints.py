@@ -176,7 +176,7 @@ class Snapshot(Check):
         self.steps = 0
         watch = doctor.watch
         watch.on("state_dict", self.state)
-        watch.on("stepped", self.stepped)
+        watch.on("stepped", self.stepped, always=True)
         watch.on("load_state_dict", self.used)
 
     def state(self, module, state):

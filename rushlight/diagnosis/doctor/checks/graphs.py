@@ -57,7 +57,7 @@ class Kept(Check):
         self.looks = {}  # by name: what was there at each look
         self.passes = doctor.passes
         watch = doctor.watch
-        watch.on("backward_end", self.backward_end)
+        watch.on("backward_end", self.backward_end, always=True)
         watch.on("call", self.call)
 
     def backward_end(self, tensor, arguments, error):

@@ -98,8 +98,8 @@ class Waiting(Check):
         watch = doctor.watch
         watch.on("loader_made", self.loader_made)
         watch.on("loader", self.loader)
-        watch.on("waited", self.waited)
-        watch.on("asked", self.asked)
+        watch.on("waited", self.waited, always=True)
+        watch.on("asked", self.asked, always=True)
 
     def loader_made(self, loader):
         self.made[id(loader)] = (loader, places.here())

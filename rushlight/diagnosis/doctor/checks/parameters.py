@@ -57,7 +57,7 @@ class Held(Check):
         watch = doctor.watch
         watch.on("optimizer", self.optimizer)
         watch.on("forward", self.forward)
-        watch.on("step", self.step)
+        watch.on("step", self.step, always=True)
         watch.on("op", self.op)
         self.watch = watch
 

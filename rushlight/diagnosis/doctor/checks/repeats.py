@@ -85,7 +85,7 @@ class InLoop(Check):
         watch.on("op", self.draw, OWN_DRAWS)
         watch.on("seeded", self.seeded)
         watch.on("optimizer", self.optimizer)
-        watch.on("stepped", self.stepped)
+        watch.on("stepped", self.stepped, always=True)
 
     def stepped(self, optimizer):
         self.steps += 1
@@ -170,8 +170,8 @@ class FirstBatch(Check):
         self.begun, self.given, self.steps = {}, {}, 0
         watch = doctor.watch
         watch.on("loader", self.loader)
-        watch.on("batch", self.batch)
-        watch.on("stepped", self.stepped)
+        watch.on("batch", self.batch, always=True)
+        watch.on("stepped", self.stepped, always=True)
 
     def stepped(self, optimizer):
         self.steps += 1

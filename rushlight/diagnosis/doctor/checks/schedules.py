@@ -82,7 +82,7 @@ class Schedules(Check):
         watch = doctor.watch
         watch.on("scheduler", self.scheduler)
         watch.on("scheduler_step", self.step)
-        watch.on("stepped", self.stepped)
+        watch.on("stepped", self.stepped, always=True)
         self.optimizers = []
         watch.on("optimizer", lambda o: self.optimizers.append((o, places.here())))
 

@@ -31,7 +31,7 @@ class Streams(Check):
 
     def start(self, doctor):
         self.seen = {}
-        doctor.watch.on("batch", self.batch)
+        doctor.watch.on("batch", self.batch, always=True)
 
     def batch(self, loader, batch):
         from rushlight.utils.data import IterableDataset

@@ -23,7 +23,7 @@ class Unheld(Check):
         self.versions, self.passes, self.names = {}, doctor.passes, {}
         watch = doctor.watch
         watch.on("optimizer", self.optimizer)
-        watch.on("step", self.step)
+        watch.on("step", self.step, always=True)
         watch.on("load_state_dict", lambda module, state, strict: self.loaded.add(id(module)))
 
     def optimizer(self, optimizer):
