@@ -34,7 +34,7 @@ print(tuple(Net()(torch.randn(4, 1, 28, 28)).shape))
 """,
     ),
     "mha_key_padding_mask_shape": (
-        "layer-width",
+        "batch-first",
         """
 import torch
 from torch import nn

@@ -4,6 +4,7 @@ import pytest
 
 from . import (
     absent_mistakes,
+    attention_mistakes,
     everyday,
     mistakes,
     module_mistakes,
@@ -18,6 +19,7 @@ GROUPS["MORE"] = more_programs.MORE
 GROUPS["EVERYDAY"] = everyday.EVERYDAY
 GROUPS["MISTAKES"] = mistakes.MISTAKES
 GROUPS["MODULES"] = module_mistakes.MISTAKES
+GROUPS["ATTENTION"] = attention_mistakes.MISTAKES
 GROUPS["ABSENT"] = absent_mistakes.MISTAKES
 GROUPS["NEWER"] = newer_mistakes.MISTAKES
 # What no change of text mends by itself.

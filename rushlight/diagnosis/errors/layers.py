@@ -301,32 +301,6 @@ def attention(raised: Raised):
     )
 
 
-@explains(AssertionError, r"Expected key_padded_mask\.shape\[\d\] to be (\d+), but got (\d+)")
-def padding_mask(raised: Raised):
-    """A mask of (batch, keys), and an attention that reads the time first."""
-    layer, at = raised.modules()[-1] if raised.modules() else None, raised.innermost
-    mask = upstream.inner(raised.error, "key_padding_mask")
-    spot = upstream.of_module(layer) if layer is not None else None
-    if spot is None or not values.is_tensor(mask):
-        return None
-    evidence = [f"key_padding_mask {values.describe(mask)}"]
-    key = upstream.inner(raised.error, "key")
-    if getattr(layer, "batch_first", True) or not values.is_tensor(key):
-        return raised.finding(
-            "layer-width", "the mask is for other keys than there are", evidence=evidence
-        )
-    evidence.append(f"the attention reads (time, batch, width): {key.shape[0]} steps")
-    text = changes.with_keyword(spot.source, spot.node, "batch_first", "True")
-    return raised.finding(
-        "layer-width",
-        "the attention reads dimension 0 as time, the mask has the batch there",
-        spot.place,
-        evidence=evidence,
-        related=at.related(spot.place, "the call that failed"),
-        fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
-    )
-
-
 @explains(RuntimeError, r"Expected hidden(?:\[\d\])? size \(([\d, ]+)\), got \[([\d, ]+)\]")
 def hidden(raised: Raised):
     """A state for another batch: batch_first, or the last batch that is smaller."""
@@ -347,7 +321,7 @@ def hidden(raised: Raised):
         if spot is not None:
             text = changes.with_keyword(spot.source, spot.node, "batch_first", str(batch == 1))
             return raised.finding(
-                "layer-width",
+                "batch-first",
                 f"the layer reads dimension {batch} as batch; the state says the other",
                 spot.place,
                 evidence=evidence,
