@@ -52,7 +52,7 @@ Enc()(ids, ids == 0)
         """
 import torch
 from torch import nn
-model = nn.Transformer(d_model=16, nhead=2, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=32) # <-
+model = nn.Transformer(16, 2, 1, 1, dim_feedforward=32) # <-
 src, tgt = torch.randn(4, 9, 16), torch.randn(4, 6, 16)
 mask = nn.Transformer.generate_square_subsequent_mask(6)
 model(src, tgt, tgt_mask=mask)
