@@ -3,6 +3,7 @@
 import pytest
 
 from . import (
+    evaluation_traps,
     everyday_clean,
     everyday_traps,
     further_traps,
@@ -26,7 +27,7 @@ WITHOUT_FIX = {
 
 MODULES = {m.__name__.rpartition(".")[2]: m for m in
            (more_traps, variants, everyday_traps, newer_traps, further_traps,
-            training_traps, language_traps)}  # fmt: skip
+            training_traps, language_traps, evaluation_traps)}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=MODULES)
@@ -77,6 +78,7 @@ def test_silent_on_programs_that_train_well():
         **further_traps.CLEAN,
         **training_traps.CLEAN,
         **language_traps.CLEAN,
+        **evaluation_traps.CLEAN,
     }
     assert len(programs) >= 10
     said = doctored(programs, fixes=False)

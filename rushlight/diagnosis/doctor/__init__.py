@@ -192,6 +192,7 @@ _EFFECTS = {
     "optimizer-made-in-loop": {"gradients-never-zeroed"},
     "clip-at-wrong-place": {"gradients-explode", "learning-rate-too-large"},
     "causal-mask-inverted": {"nan-made", "nan-gradient"},
+    "padding-mask-inverted": {"nan-made", "nan-gradient", "gradients-vanish"},
     "relu-dead": {"weights-all-zero"},
     "hook-cuts-gradient": {"parameters-without-gradient"},
     "nan-made": {"loss-scale-falls"},
