@@ -208,9 +208,364 @@ for step in range(5):
 print("done")
 """,
     ),
+    "loss_over_len_loader": (
+        "uneven-batches-averaged",
+        """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+x = torch.randn(300, 6)
+y = x[:, :1] * 2 + torch.randn(300, 1)
+y[-3:] += 6
+train = DataLoader(TensorDataset(x[:200], y[:200]), batch_size=20, shuffle=True)
+valid = DataLoader(TensorDataset(x[200:], y[200:]), batch_size=32)
+model = nn.Linear(6, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.05)
+for epoch in range(4):
+    running = 0.0
+    for xb, yb in train:
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(model(xb), yb)
+        loss.backward()
+        opt.step()
+        running += loss.item()
+    total = 0.0
+    with torch.no_grad():
+        for xb, yb in valid:
+            total += nn.functional.mse_loss(model(xb), yb).item()
+    print(epoch, running / len(train), total / len(valid)) #!
+""",
+    ),
+    "accuracy_of_batches": (
+        "uneven-batches-averaged",
+        """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+def accuracy(scores, labels):
+    return (scores.argmax(dim=1) == labels).float().mean().item()
+
+@torch.no_grad()
+def evaluate(model, loader):
+    model.eval()
+    accuracies = []
+    for i, (inputs, labels) in enumerate(loader):
+        accuracies.append(accuracy(model(inputs), labels))
+    return sum(accuracies) / len(accuracies) #!
+
+def train_epoch(model, loader, optimizer):
+    model.train()
+    for inputs, labels in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(inputs), labels).backward()
+        optimizer.step()
+
+torch.manual_seed(1)
+x = torch.randn(270, 5)
+y = (x[:, 0] > 0).long()
+y[-2:] = 1 - y[-2:]
+model = nn.Sequential(nn.Linear(5, 16), nn.ReLU(), nn.Linear(16, 2))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+train_loader = DataLoader(TensorDataset(x[:200], y[:200]), 25, shuffle=True)
+test_loader = DataLoader(TensorDataset(x[200:], y[200:]), 34)
+for epoch in range(4):
+    train_epoch(model, train_loader, optimizer)
+    print(f"{epoch} accuracy {evaluate(model, test_loader):.3f}")
+""",
+    ),
+    "trainer_counts_batches": (
+        "uneven-batches-averaged",
+        {
+            "trainer.py": """
+import torch
+
+class Trainer:
+    def __init__(self, model, criterion, optimizer, train_loader, val_loader):
+        self.model, self.criterion, self.optimizer = model, criterion, optimizer
+        self.train_loader, self.val_loader = train_loader, val_loader
+
+    def step(self, batch):
+        return self.criterion(self.model(batch["x"]), batch["y"])
+
+    def train(self):
+        self.model.train()
+        for batch in self.train_loader:
+            self.optimizer.zero_grad()
+            self.step(batch).backward()
+            self.optimizer.step()
+
+    def validate(self):
+        self.model.eval()
+        val_loss, batches = 0, 0
+        for batch in self.val_loader:
+            with torch.no_grad():
+                loss = self.step(batch)
+            val_loss += loss.detach()
+            batches += 1
+        return (val_loss / batches).item() #!
+
+    def fit(self, epochs):
+        for epoch in range(epochs):
+            self.train()
+            print(epoch, self.validate())
+""",
+            "script.py": """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+from trainer import Trainer
+
+class Rows(Dataset):
+    def __init__(self, n):
+        self.x = torch.randn(n, 4)
+        self.y = self.x.sum(1, keepdim=True).exp()
+    def __len__(self):
+        return len(self.x)
+    def __getitem__(self, i):
+        return {"x": self.x[i], "y": self.y[i]}
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+Trainer(
+    model,
+    nn.L1Loss(),
+    torch.optim.Adam(model.parameters(), lr=1e-2),
+    DataLoader(Rows(128), batch_size=16, shuffle=True),
+    DataLoader(Rows(50), batch_size=16),
+).fit(4)
+""",
+        },
+    ),
+    "numpy_mean_of_losses": (
+        "uneven-batches-averaged",
+        """
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(3)
+x, y = torch.randn(150, 4), torch.randint(0, 3, (150,))
+model = nn.Linear(4, 3)
+opt = torch.optim.Adam(model.parameters(), lr=0.01)
+criterion = nn.CrossEntropyLoss()
+for epoch in range(3):
+    for xb, yb in DataLoader(TensorDataset(x[:100], y[:100]), batch_size=10, shuffle=True):
+        opt.zero_grad()
+        criterion(model(xb), yb).backward()
+        opt.step()
+    val_loader = DataLoader(TensorDataset(x[100:], y[100:]), batch_size=16)
+    losses = []
+    with torch.inference_mode():
+        for xb, yb in val_loader:
+            losses.append(criterion(model(xb), yb).item())
+    print(f"epoch {epoch} validation {np.mean(losses):.3f}") #!
+""",
+    ),
+    "argmax_of_ten_by_ten": (
+        "argmax-over-batch",
+        """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+def accuracy(output, target):
+    pred = output.argmax(dim=0) #!
+    return pred.eq(target.view_as(pred)).sum().item()
+
+def test(model, loader):
+    model.eval()
+    correct = 0
+    with torch.no_grad():
+        for data, target in loader:
+            correct += accuracy(model(data), target)
+    return correct / len(loader.dataset)
+
+torch.manual_seed(0)
+x = torch.randn(400, 10)
+y = x.argmax(1)
+model = nn.Linear(10, 10)
+opt = torch.optim.Adam(model.parameters(), lr=0.02)
+loaders = [DataLoader(TensorDataset(x[s], y[s]), batch_size=10)
+           for s in (slice(0, 300), slice(300, 400))]
+for epoch in range(4):
+    model.train()
+    for data, target in loaders[0]:
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(data), target).backward()
+        opt.step()
+    print(epoch, test(model, loaders[1]))
+""",
+    ),
+    "argmax_of_the_whole_batch": (
+        "argmax-over-batch",
+        """
+import torch
+from torch import nn
+
+class Learner:
+    def __init__(self, model, x, y):
+        self.model, self.x, self.y = model, x, y
+        self.opt = torch.optim.Adam(model.parameters(), lr=0.02)
+    def step(self, rows):
+        scores = self.model(self.x[rows])
+        loss = nn.functional.cross_entropy(scores, self.y[rows])
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+        guess = torch.argmax(scores) #!
+        return (guess == self.y[rows]).float().mean().item()
+
+torch.manual_seed(0)
+x = torch.randn(200, 6)
+learner = Learner(nn.Linear(6, 3), x, x[:, :3].argmax(1))
+for epoch in range(4):
+    hits = [learner.step(slice(i, i + 40)) for i in range(0, 200, 40)]
+    print(epoch, sum(hits) / len(hits))
+""",
+    ),
+    "indices_of_max_of_columns": (
+        "argmax-over-batch",
+        """
+import torch
+from torch import nn
+torch.manual_seed(2)
+x = torch.randn(64, 5)
+y = x[:, :4].argmax(1)
+model = nn.Sequential(nn.Linear(5, 32), nn.ReLU(), nn.Linear(32, 4))
+opt = torch.optim.Adam(model.parameters(), lr=0.01)
+right = 0
+for epoch in range(5):
+    for xb, yb in zip(x.split(4), y.split(4)):
+        out = model(xb)
+        loss = nn.functional.cross_entropy(out, yb)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        _, predicted = torch.max(out.data, 0) #!
+        right += (predicted == yb).sum().item()
+print(f"{right / 320:.2f}")
+""",
+    ),
 }
 
 CLEAN = {
+    "pairs_both_ways": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+images, texts = nn.Linear(8, 6), nn.Linear(5, 6)
+opt = torch.optim.Adam([*images.parameters(), *texts.parameters()], lr=0.01)
+hidden = torch.randn(64, 4)
+a, b = hidden @ torch.randn(4, 8), hidden @ torch.randn(4, 5)
+for step in range(8):
+    rows = torch.randperm(64)[:16]
+    scores = images(a[rows]) @ texts(b[rows]).T
+    labels = torch.arange(16)
+    loss = (nn.functional.cross_entropy(scores, labels)
+            + nn.functional.cross_entropy(scores.T, labels)) / 2
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    best = (scores.argmax(dim=0) == labels).sum().item(), (scores.argmax(1) == labels).sum().item()
+print(best)
+""",
+    "votes_of_models": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+x = torch.randn(30, 4)
+y = (x[:, 0] > 0).long()
+model = nn.Linear(4, 2)
+opt = torch.optim.Adam(model.parameters(), lr=0.05)
+for step in range(6):
+    out = model(x)
+    loss = nn.functional.cross_entropy(out, y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    accuracy = (out.argmax(1) == y).float().mean().item()
+    columns = out.detach().T
+    accuracy_again = (columns.argmax(0) == y).float().mean().item()
+    surest = out.max(0).indices
+print(accuracy == accuracy_again, surest.shape)
+""",
+    "rows_counted": """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+x = torch.randn(300, 6)
+y = (x[:, 0] > 0).long()
+y[-3:] = 1 - y[-3:]
+train = DataLoader(TensorDataset(x[:210], y[:210]), batch_size=20, shuffle=True)
+valid = DataLoader(TensorDataset(x[210:], y[210:]), batch_size=32)
+model = nn.Linear(6, 2)
+opt = torch.optim.SGD(model.parameters(), lr=0.05)
+criterion = nn.CrossEntropyLoss()
+for epoch in range(3):
+    running = 0.0
+    for xb, yb in train:
+        opt.zero_grad()
+        loss = criterion(model(xb), yb)
+        loss.backward()
+        opt.step()
+        running += loss.item()
+    total, correct, count = 0.0, 0, 0
+    with torch.no_grad():
+        for xb, yb in valid:
+            scores = model(xb)
+            total += criterion(scores, yb).item() * len(xb)
+            correct += (scores.argmax(1) == yb).sum().item()
+            count += len(xb)
+    print(running / len(train), total / len(valid.dataset), correct / count)
+""",
+    "sums_of_losses": """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+x = torch.randn(100, 6)
+y = x.sum(1, keepdim=True) + torch.randn(100, 1)
+train = DataLoader(TensorDataset(x[:60], y[:60]), batch_size=20, shuffle=True)
+valid = DataLoader(TensorDataset(x[60:], y[60:]), batch_size=32)
+model = nn.Linear(6, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.05)
+for epoch in range(3):
+    for xb, yb in train:
+        opt.zero_grad()
+        nn.functional.mse_loss(model(xb), yb).backward()
+        opt.step()
+    losses = []
+    with torch.no_grad():
+        for xb, yb in valid:
+            losses.append(nn.functional.mse_loss(model(xb), yb, reduction="sum").item())
+    print(sum(losses) / len(valid.dataset))
+""",
+    "batches_alike": """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+x = torch.randn(200, 6)
+y = x.sum(1, keepdim=True) + torch.randn(200, 1)
+train = DataLoader(TensorDataset(x[:110], y[:110]), batch_size=20, drop_last=True)
+valid = DataLoader(TensorDataset(x[110:], y[110:]), batch_size=30)
+model = nn.Linear(6, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.05)
+for epoch in range(3):
+    for xb, yb in train:
+        opt.zero_grad()
+        nn.functional.mse_loss(model(xb), yb).backward()
+        opt.step()
+    with torch.no_grad():
+        total = sum(nn.functional.mse_loss(model(xb), yb).item() for xb, yb in valid)
+        losses = []
+        for xb, yb in valid:
+            losses.append(nn.functional.mse_loss(model(xb), yb).item())
+    print(total / len(valid), sum(losses) / len(losses))
+""",
     "padding_hidden": """
 import torch
 from torch import nn

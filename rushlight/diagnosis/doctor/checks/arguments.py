@@ -6,6 +6,7 @@ import ast
 import weakref
 from typing import ClassVar
 
+import rushlight
 from rushlight import _C
 
 from ... import changes
@@ -39,6 +40,16 @@ kind(
 x.sum(1) of an (n, m) tensor has shape (n,), and (n, m) / (n,) lines it up with the columns. It
 raises where n is not m; in a square tensor it passes, and each value is divided by another row's
 sum. Keep the dimension: x / x.sum(1, keepdim=True).
+""",
+)
+kind(
+    "argmax-over-batch",
+    "Predictions are taken over the samples instead of the classes",
+    """
+argmax(dim=0) of (N, C) scores gives for each class the sample that has most of it, and argmax()
+without a dimension one number for the whole batch. Compared with N labels neither raises where N is
+C, or where a single number broadcasts: an accuracy comes out that says nothing. The predictions
+are argmax(dim=1), one for each sample.
 """,
 )
 
@@ -203,3 +214,67 @@ class KeptDimension(Check):
             "a reduction of the rows is lined up with the columns", evidence,
             [(site, "where it is used")] if site.line != reduced.line else [], fixes,
         )  # fmt: skip
+
+
+@check
+class Predicted(Check):
+    kinds = ("argmax-over-batch",)
+    needs: ClassVar = {"*": ("op argmax max topk", 1, "no argmax was seen")}
+
+    def start(self, doctor):
+        self.seen = {}
+        doctor.watch.on("op", self.op, {"argmax", "max", "topk", "eq", "__eq__"})
+
+    def op(self, op):
+        if op.name in ("argmax", "max", "topk"):
+            scores = op.argument(0, "input")
+            dim = op.argument(2 if op.name == "topk" else 1, "dim")
+            wrong = dim in (0, -2) or (dim is None and op.name == "argmax")
+            if wrong and isinstance(scores, _C.TensorBase) and scores.dim() == 2:
+                right = scores.detach().argmax(1)
+                op.facts = (("argmax", op.site, op.name, dim, tuple(scores.shape), right),)
+        elif len(op.args) > 1:
+            for given, labels in (op.args[:2], op.args[1::-1]):
+                made = op.calls.made(given)
+                facts = made.root.passed if made is not None else ()
+                if facts and facts[0][0] == "argmax" and _are_labels(labels, facts[0][4]):
+                    _, site, name, dim, shape, right = facts[0]
+                    entry = self.seen.setdefault(site, [name, dim, shape, 0, 0, 0, op.site])
+                    entry[3] += labels.numel()
+                    entry[4] += int((given.flatten() == labels).sum())
+                    entry[5] += int((right == labels).sum())
+
+    def findings(self, doctor):
+        return [self.finding(site, *one) for site, one in self.seen.items() if one[4] < one[5]]
+
+    def finding(self, site, name, dim, shape, count, agree, right, compared):
+        over = f"over dimension {dim}" if dim is not None else "over all dimensions"
+        evidence = [
+            (
+                f"{name} {over} of {shape}; {agree} of {count:,} labels agree with it, {right} "
+                "with the one over dimension 1"
+            )
+        ]
+        call, fixes = places.call_at(site), []
+        if call is not None:
+            numbers = [k.value for k in call.keywords if k.arg == "dim"]
+            numbers += [a for a in call.args if ast.unparse(a) in ("0", "-2")]
+            changed = [(n, "1") for n in numbers[:1]] if dim is not None else []
+            if dim is None:
+                changed = [(call, changes.with_keyword(site.source, call, "dim", "1"))]
+            fixes = [Fix("dim=1", [site.source.replace(c)]) for c in changed]
+        return found(
+            "argmax-over-batch", "wrong number", site,
+            f"{name} runs over the {shape[0]} samples, not over the {shape[1]} classes of each",
+            evidence, [(compared, "compared with the labels")] if compared is not site else [],
+            fixes,
+        )  # fmt: skip
+
+
+def _are_labels(value, shape) -> bool:
+    """Whether a tensor holds one class of (samples, classes) for each sample; not their order."""
+    if not isinstance(value, _C.TensorBase) or tuple(value.shape) != shape[:1] or 1 in shape:
+        return False
+    if value.is_floating_point() or value.dtype is rushlight.bool or int(value.max()) >= shape[1]:
+        return False
+    return value.unique().numel() < shape[0]

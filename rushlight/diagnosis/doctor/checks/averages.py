@@ -1,0 +1,276 @@
+"""Numbers that rate a model: means of batches that are not alike."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from typing import ClassVar
+
+from rushlight import _C
+
+from ... import changes
+from ...finding import Fix
+from ...frames import Failed, called
+from ...registry import Check, check, kind
+from .. import places
+from ..places import found
+
+kind(
+    "uneven-batches-averaged",
+    "An evaluation averages the means of batches of different sizes",
+    """
+The last batch of a loader holds what is left over. Where each batch's mean loss or accuracy is
+added up and divided by the number of batches, a row of a small last batch counts for more than the
+others, and the number changes with the batch size. Add up the batch's mean times its rows, and
+divide by the rows of the dataset.
+""",
+)
+
+# Losses, and where the number stands that says how they reduce: 1 is the mean.
+REDUCTIONS = {
+    "cross_entropy_loss": 3, "nll_loss": 3, "nll_loss_nd": 3, "binary_cross_entropy": 3,
+    "binary_cross_entropy_with_logits": 4, "mse_loss": 2, "l1_loss": 2, "smooth_l1_loss": 2,
+    "huber_loss": 2, "kl_div": 2,
+}  # fmt: skip
+LEAST_OFF = 0.01  # of the mean over the rows
+MOST_KEPT = 2000  # values of a list that are added up before each batch
+
+
+class _Pass:
+    """One pass over a loader that has led to no step so far, and what its loop added up.
+
+    ``sizes`` of its batches, ``means`` that were computed in each, ``states`` the values of what
+    the loop accumulates, by their text, before each batch.
+    """
+
+    def __init__(self, loader, source, loop):
+        self.loader, self.source, self.loop = loader, source, loop
+        self.sums = _accumulating(loop)
+        self.sizes, self.means, self.states = [], [], []
+        self.rows = None  # how the loop's body says how many rows a batch has
+        self.text = None  # and what it calls the loader
+
+    def look(self, frame):
+        at = Failed(frame, self.source.file, self.loop.lineno, "", self.source, None)
+        self.states.append({text: _number(at.value(node, None)) for text, node in self.sums})
+        if self.sizes and self.rows is None:
+            self.rows = _rows_in(at, self.loop.target)
+            parts = [n for n in ast.walk(self.loop.iter) if isinstance(n, ast.expr)]
+            said = (ast.unparse(n) for n in parts if at.value(n, None) is self.loader)
+            self.text = next(said, "")
+
+    def averaged(self):
+        """(what was added up, its addends) where each addend is a mean of its batch."""
+        for text, _ in self.sums:
+            values = [state[text] for state in self.states]
+            if len(values) != len(self.sizes) + 1 or None in values:
+                continue
+            addends = [b - a for a, b in itertools.pairwise(values)]
+            if all(
+                any(_same(a, m) for m in means)
+                for a, means in zip(addends, self.means, strict=True)
+            ):
+                yield text, addends
+
+
+@check
+class Uneven(Check):
+    kinds = ("uneven-batches-averaged",)
+    needs: ClassVar = {"*": ("batch", 2, "fewer than 2 batches of a DataLoader")}
+
+    def start(self, doctor):
+        self.running, self.current, self.seen = {}, None, {}
+        watch = doctor.watch
+        watch.on("loader", self.loader)
+        watch.on("asked", self.asked)
+        watch.on("batch", self.batch)
+        watch.on("stepped", self.stepped)
+        watch.on("op", self.op, {"mean", "sum", *REDUCTIONS})
+
+    def stepped(self, optimizer):
+        self.running, self.current = {}, None
+
+    def loader(self, loader):
+        size, rows = loader.batch_size, getattr(loader.dataset, "__len__", None)
+        site = places.here()
+        if not size or rows is None or loader.drop_last or len(loader.dataset) % size == 0:
+            return
+        if len(loader.dataset) > size and site is not None and site.source is not None:
+            node = site.node
+            while node is not None and not isinstance(node, (ast.For, ast.FunctionDef)):
+                node = node.parent
+            if isinstance(node, ast.For) and _accumulating(node):
+                self.running[id(loader)] = _Pass(loader, site.source, node)
+
+    def asked(self, loader):
+        one = self.running.get(id(loader))
+        frame = next(iter(places.user_frames()), None) if one is not None else None
+        if frame is None or frame.f_code.co_filename != one.source.file:
+            return
+        one.look(frame)
+        if len(one.sizes) == len(loader):
+            del self.running[id(loader)]
+            self.current = None
+            self.judge(one)
+
+    def batch(self, loader, batch):
+        self.current = self.running.get(id(loader))
+        if self.current is not None:
+            parts = batch.values() if isinstance(batch, dict) else batch
+            parts = parts if isinstance(batch, (dict, list, tuple)) else [batch]
+            sizes = [len(p) for p in parts if isinstance(p, _C.TensorBase) and p.dim()]
+            self.current.sizes.append(sizes[0] if sizes else 0)
+            self.current.means.append([])
+
+    def op(self, op):
+        one = self.current
+        if one is None or not one.means or len(one.means[-1]) > 64:
+            return
+        value = op.result
+        if not isinstance(value, _C.TensorBase) or value.dim() or value.device.type != "cpu":
+            return
+        if op.name in REDUCTIONS and op.argument(REDUCTIONS[op.name], "reduction") != 1:
+            return
+        mean = value.item() / (one.sizes[-1] or 1 if op.name == "sum" else 1)
+        one.means[-1] += [mean, 100 * mean]
+
+    def judge(self, one):
+        rows = sum(one.sizes)
+        if not all(one.sizes) or rows != len(one.loader.dataset):
+            return
+        for text, addends in one.averaged():
+            mean = sum(addends) / len(addends)
+            right = sum(a * n for a, n in zip(addends, one.sizes, strict=True)) / rows
+            off = abs(mean - right) / abs(right) if right else 0.0
+            key = (one.source.file, one.loop.lineno, text)
+            if off >= LEAST_OFF and off > self.seen.get(key, (0.0,))[0]:
+                self.seen[key] = (off, one, text, mean, right)
+
+    def findings(self, doctor):
+        return [f for f in (self.finding(*one) for one in self.seen.values()) if f is not None]
+
+    def finding(self, off, one, text, mean, right):
+        source, loop = one.source, one.loop
+        averaging = _averaging(source, loop, text, one.text)
+        if averaging is None:
+            return None
+        node, count = averaging
+        evidence = [
+            (
+                f"{text}: {len(one.sizes)} batches of {one.sizes[0]} rows, the last of "
+                f"{one.sizes[-1]}; the mean of their means is {mean:.4g}, that of all "
+                f"{sum(one.sizes)} rows {right:.4g} ({off:.1%} off)"
+            )
+        ]
+        fixes = []
+        if one.rows and one.text:
+            edits = [
+                source.replace((value, f"{changes.atom(source, value)} * {one.rows}"))
+                for value in _addends(loop, text)
+            ]
+            total = f"len({one.text}.dataset)"
+            whole = f"sum({text}) / {total}"
+            new = source.replace((count, total) if count is not None else (node, whole))
+            fixes.append(Fix(f"means times {one.rows}, divided by {total}", [*edits, new]))
+        return found(
+            "uneven-batches-averaged", "wrong number", (source.file, node.lineno),
+            "a mean over batches of different sizes is no mean over the rows", evidence,
+            [((source.file, loop.lineno), "the loop over the batches")], fixes,
+        )  # fmt: skip
+
+
+def _accumulating(loop) -> list[tuple[str, ast.expr]]:
+    """What a loop adds to, or appends to: the text and node of each."""
+    found_ = {}
+    for node in ast.walk(loop):
+        target, _ = _accumulation(node)
+        if target is not None:
+            found_.setdefault(ast.unparse(target), target)
+    return list(found_.items())
+
+
+def _accumulation(node):
+    """(what a statement or call adds to, what it adds), or (None, None)."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+        return node.target, node.value
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp):
+        target, value = node.targets[0], node.value
+        if isinstance(value.op, ast.Add) and ast.unparse(value.left) == ast.unparse(target):
+            return target, value.right
+    if called(node) == "append" and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+        return node.func.value, node.args[0]
+    return None, None
+
+
+def _addends(loop, text: str) -> list:
+    """The nodes of what a loop adds to something."""
+    pairs = [_accumulation(node) for node in ast.walk(loop)]
+    return [value for target, value in pairs if target is not None and ast.unparse(target) == text]
+
+
+def _averaging(source, loop, text: str, loader: str):
+    """(a division by the number of batches, the node of that number where it alone has to go)."""
+    counts = _counts(source, loop, loader)
+    for node in ast.walk(source.function_of(loop) or source.tree):
+        if getattr(node, "lineno", 0) < loop.lineno:
+            continue
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            count = node.right
+            if called(count) == "max" and count.args:
+                count = count.args[0]
+            said = (ast.unparse(node.left), ast.unparse(count))
+            if said == (f"sum({text})", f"len({text})") or (said[0] == text and said[1] in counts):
+                return node, node.right
+        elif called(node) in ("mean", "fmean"):
+            inner = node.args[0] if node.args else getattr(node.func, "value", None)
+            while called(inner) in ("stack", "tensor", "array", "asarray") and inner.args:
+                inner = inner.args[0]
+            if inner is not None and ast.unparse(inner) == text:
+                return node, None
+    return None
+
+
+def _counts(source, loop, loader: str) -> set[str]:
+    """How a program says the number of batches after a loop over them."""
+    counts = {f"len({loader})"}
+    for target, value in map(_accumulation, ast.walk(loop)):
+        if isinstance(value, ast.Constant) and value.value == 1:
+            counts.add(ast.unparse(target))
+    if called(loop.iter) == "enumerate" and isinstance(loop.target, ast.Tuple):
+        first = ast.unparse(loop.target.elts[0])
+        counts |= {f"{first} + 1", first}
+    for node in ast.walk(source.function_of(loop) or source.tree):
+        if isinstance(node, ast.Assign) and ast.unparse(node.value) in counts:
+            counts |= {ast.unparse(t) for t in node.targets}
+    return counts
+
+
+def _rows_in(at, target) -> str | None:
+    """How a loop's body says the rows of its batch: the length of the last tensor it binds."""
+    names = [n for n in ast.walk(target) if isinstance(n, ast.Name)]
+    for name in reversed(names):
+        value = at.value(name, None)
+        if isinstance(value, _C.TensorBase) and value.dim():
+            return f"len({name.id})"
+        parts = value.items() if isinstance(value, dict) else ()
+        parts = enumerate(value) if isinstance(value, (list, tuple)) else parts
+        for key, part in parts:
+            if isinstance(part, _C.TensorBase) and part.dim():
+                return f"len({name.id}[{key!r}])"
+    return None
+
+
+def _number(value):
+    """A number, that of a tensor of one, or the sum of a list of such; None of anything else."""
+    if isinstance(value, (list, tuple)):
+        if len(value) > MOST_KEPT or (value and _number(value[-1]) is None):
+            return None
+        parts = [_number(v) for v in value]
+        return None if None in parts else sum(parts)
+    if isinstance(value, _C.TensorBase):
+        return value.item() if value.numel() == 1 and value.device.type == "cpu" else None
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _same(a: float, b: float) -> bool:
+    return abs(a - b) <= 1e-4 * abs(b)
