@@ -35,8 +35,18 @@ class Counted {
     return false;
   }
   // For objects that weak pointers reach: every count is exact, and 0 is final.
-  bool let_go_exactly() const { return refs_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  bool let_go_exactly() const {
+    if (!single_threaded()) return refs_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    const int32_t n = refs_.load(std::memory_order_relaxed) - 1;
+    set_refs(n);
+    return n == 0;
+  }
   bool keep_if_alive() const {
+    if (single_threaded()) {
+      const int32_t n = refs_.load(std::memory_order_relaxed);
+      if (n > 0) set_refs(n + 1);
+      return n > 0;
+    }
     int32_t n = refs_.load(std::memory_order_acquire);
     while (n > 0 && !refs_.compare_exchange_weak(n, n + 1, std::memory_order_acq_rel)) {}
     return n > 0;

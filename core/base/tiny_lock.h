@@ -4,11 +4,14 @@
 #include <mutex>
 #include <thread>
 
+#include "base/ref.h"
+
 namespace rl {
 
 class TinyLock {
  public:
   void lock() {
+    if (single_threaded()) return held_.store(true, std::memory_order_relaxed);
     while (held_.exchange(true, std::memory_order_acquire)) {
       while (held_.load(std::memory_order_relaxed)) std::this_thread::yield();
     }

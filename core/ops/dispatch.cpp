@@ -127,7 +127,7 @@ void call_kernel(const Record& r, const Arg* args, Tensor* outs, size_t& count, 
 }
 
 void hand_over(const Record& r, Tensor* outs, Value* results) {
-  for (int i = 0; i < r.visible; ++i) results[i] = Value(std::move(outs[i]));
+  for (int i = 0; i < r.visible; ++i) results[i].set(std::move(outs[i]));
 }
 
 void mark_cut(Tensor* outs, size_t n) {
@@ -260,7 +260,7 @@ void call(const Record& r, const Arg* args, Value* results) {
                                            : pointwise_call(r, args);
     if (node) node.release()->attach(&out, 1);
     else if ((seen.flags & kNeedsGrad) && !grad_enabled()) mark_cut(&out, 1);
-    results[0] = Value(std::move(out));
+    results[0].set(std::move(out));
     return;
   }
   Tensor outs[kMostResults];

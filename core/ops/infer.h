@@ -10,6 +10,8 @@ struct ResultMeta {
   DType dtype = DType::Float;
   Device device;
   bool strided = false;
+
+  ResultMeta() {}  // or making one begins with zeros over all of it
 };
 
 class Infer {

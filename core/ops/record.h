@@ -248,10 +248,11 @@ template <class T> constexpr size_t result_count() {
   else if constexpr (requires { std::tuple_size<T>::value; }) return std::tuple_size_v<T>;
   else return 1;
 }
+inline void store(Tensor&& made, Value* out) { out->set(std::move(made)); }
 template <class T> inline void store(T&& made, Value* out) {
   using U = std::remove_cvref_t<T>;
   if constexpr (requires { std::tuple_size<U>::value; }) {
-    std::apply([&](auto&... part) { ((*out++ = Value(std::move(part))), ...); }, made);
+    std::apply([&](auto&... part) { (store(std::move(part), out++), ...); }, made);
   } else {
     *out = Value(std::move(made));
   }
@@ -292,10 +293,14 @@ template <class R, class... A> class Op<R(A...)> {
   }
   // Not inlined: formulas call ops in hundreds of places.
   [[gnu::noinline]] R call(std::initializer_list<Arg> given) const {
-    Arg args[sizeof...(A) + 1];
-    with_defaults(*record_, given, args);
     Value results[result_count<R>() + 4];
-    invoke(*record_, args, results);
+    if (given.size() == sizeof...(A)) {
+      invoke(*record_, given.begin(), results);
+    } else {
+      Arg args[sizeof...(A) + 1];
+      with_defaults(*record_, given, args);
+      invoke(*record_, args, results);
+    }
     if constexpr (!std::is_void_v<R>) return load<R>(results);
   }
   // x.op_(...): changes its first argument.

@@ -344,12 +344,10 @@ const Op<Tensor(Tensor)> t = define<Tensor(Tensor)>("t(Tensor(a) self) -> Tensor
   .linear()
   .view([](const Tensor& self) {
     check(self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", self.dim(), "D");
-    Dims sizes(self.sizes()), strides(self.strides());
-    if (self.dim() == 2) {
-      std::swap(sizes[0], sizes[1]);
-      std::swap(strides[0], strides[1]);
-    }
-    return alias(self, sizes, strides, self.offset());
+    if (self.dim() < 2) return alias(self, self.sizes(), self.strides(), self.offset());
+    const int64_t sizes[] = {self.size(1), self.size(0)};
+    const int64_t strides[] = {self.stride(1), self.stride(0)};
+    return alias(self, Ints(sizes, 2), Ints(strides, 2), self.offset());
   })
   .grad("self", "grad", [](const Tensor& grad) { return t(grad); });
 

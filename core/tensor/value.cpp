@@ -12,7 +12,10 @@ template <class T> const T* copy_list(const void* from, int64_t n) {
 
 }  // namespace
 
-Value::Value(const Arg& a) : arg_(a) {
+Value::Value(const Arg& a) {
+  arg_.tag = a.tag;
+  arg_.integer = a.integer;
+  if (a.tag > Tag::Float && a.tag != Tag::Tensor) arg_.count = a.count;  // see set()
   switch (a.tag) {
     case Tag::Tensor: a.tensor->keep(); break;
     case Tag::Tensors: arg_.list = copy_list<Tensor>(a.list, a.count); break;

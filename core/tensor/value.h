@@ -103,6 +103,12 @@ class Value {
   Value(Value&& o) noexcept : arg_(o.arg_) { o.arg_ = Arg(); }
   Value& operator=(Value&& o) noexcept { std::swap(arg_, o.arg_); return *this; }
   Value(const Value& o) : Value(o.arg_) {}
+  // In its place: reading 16 bytes right behind stores of their parts waits for these.
+  void set(Tensor t) {
+    if (owns()) drop();
+    arg_.tag = t ? Tag::Tensor : Tag::None;
+    arg_.tensor = t.leave();
+  }
   Value& operator=(const Value& o) { return *this = Value(o); }
   ~Value() { if (owns()) drop(); }
 
