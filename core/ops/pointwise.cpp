@@ -40,6 +40,11 @@ const char* number_name(DType t) {
   }
 }
 
+Scalar rounded(const Scalar& v, DType half) {
+  const float f = v.to<float>();
+  return double(half == DType::Half ? to_float(to_half(f)) : to_float(to_bfloat16(f)));
+}
+
 // A call's operands, the numbers that go to the kernel, and the dtype it computes in.
 struct Plan {
   const kernels::Pointwise* kernel;
@@ -107,11 +112,30 @@ struct Plan {
           "\" not implemented for '", type_name_of(compute), "'");
   }
   char* constant(int k, DType t) {
+    const Scalar v = rounds(k) ? rounded(operands[k]->scalar(), compute) : operands[k]->scalar();
     dispatch_stored(t, [&](auto* p) {
       using T = pointee<decltype(p)>;
-      *reinterpret_cast<T*>(constants[k]) = operands[k]->scalar().to<T>();
+      *reinterpret_cast<T*>(constants[k]) = v.to<T>();
     });
     return constants[k];
+  }
+  // Whether an operand is rounded to the half precision that the result has, though it is computed
+  // in float: all of another dtype are, but for the one number by which is multiplied or divided.
+  bool rounds(int k) const {
+    if (!is_half(compute)) return false;
+    const Arg& a = *operands[k];
+    if (a.is_tensor() && (a.tensor->dtype == compute || operand_dtype(k) == DType::Bool))
+      return false;
+    using namespace kernels;
+    const bool scales = kernel == &mul || kernel == &div_ || kernel == &div_trunc ||
+                        kernel == &div_floor;
+    return !(scales && k == 1 && (!a.is_tensor() || a.tensor->numel == 1));
+  }
+  void round_numbers() {
+    using namespace kernels;
+    if (!is_half(compute) ||
+        !(kernel == &add || kernel == &sub || kernel == &rsub || kernel == &hardshrink)) return;
+    for (int i = 0; i < numbers; ++i) params_[i] = rounded(params_[i], compute);
   }
 
  private:
@@ -243,11 +267,14 @@ ResultMeta infer_result(const Plan& plan) {
 void run_cast(const Plan& plan, kernels::Loop loop, DType made, char* const* data,
               const int64_t* strides, int64_t n, DType out) {
   alignas(64) char tiles[kMost + 1][kTile * 16];
-  kernels::Cast in[kMost] = {};
+  kernels::Cast in[kMost] = {}, round[kMost] = {};
   for (int k = 0; k < plan.count; ++k) {
     const Arg& a = *plan.operands[k];
-    if (a.is_tensor() && a.tensor->dtype != plan.operand_dtype(k))
-      in[k] = kernels::cast(a.tensor->dtype, plan.operand_dtype(k));
+    if (!a.is_tensor()) continue;
+    const bool rounds = plan.rounds(k);
+    const DType given = a.tensor->dtype, from = rounds ? plan.compute : given;
+    if (rounds) round[k] = kernels::cast(given, from);
+    if (from != plan.operand_dtype(k)) in[k] = kernels::cast(from, plan.operand_dtype(k));
   }
   const kernels::Cast back = made == out ? nullptr : kernels::cast(made, out);
   for (int64_t at = 0; at < n; at += kTile) {
@@ -264,9 +291,16 @@ void run_cast(const Plan& plan, kernels::Loop loop, DType made, char* const* dat
         continue;
       }
       const bool one = strides[k + 1] == 0;
+      int64_t step = strides[k + 1];
       p[k + 1] = tiles[k + 1];
       s[k + 1] = one ? 0 : item_size(plan.operand_dtype(k));
-      in[k](p[k + 1], item_size(plan.operand_dtype(k)), from, strides[k + 1], one ? 1 : m);
+      if (round[k]) {
+        char* half = tiles[k + 1] + kTile * 8;
+        round[k](half, 2, from, step, one ? 1 : m);
+        from = half;
+        step = 2;
+      }
+      in[k](p[k + 1], item_size(plan.operand_dtype(k)), from, step, one ? 1 : m);
     }
     loop(p, s, m, plan.params().data());
     if (back) back(data[0] + at * strides[0], strides[0], tiles[0], s[0], m);
@@ -275,6 +309,7 @@ void run_cast(const Plan& plan, kernels::Loop loop, DType made, char* const* dat
 
 void fill(Plan& plan, const Tensor& out) {
   if (out.is_meta()) return;
+  plan.round_numbers();
   const kernels::Loop loop = plan.loop();  // an unsupported dtype is refused though nothing is done
   if (out.numel() == 0) return;
   const DType computed = compute_of(plan.compute);
