@@ -5,39 +5,12 @@
 #include <cmath>
 #include <limits>
 
-#include "base/interrupt.h"
-#include "base/parallel.h"
+#include "base/level.h"
+#include "kernels/attention_block.h"
 #include "kernels/gemm.h"
-#include "kernels/levels/attention.h"
-#include "kernels/scratch.h"
 
 namespace rl::kernels {
 namespace {
-
-constexpr int64_t kQueries = 96;   // rows of a block of scores
-constexpr int64_t kKeys = 512;     // columns
-template <class T> constexpr T kNever = -std::numeric_limits<T>::infinity();
-
-template <class T> T* buffer(Scratch use, int64_t elements) {
-  return static_cast<T*>(scratch(use, size_t(elements + 64) * sizeof(T)));
-}
-template <class T> T* row_of(const Stacks& s, int64_t b, int64_t h, int64_t i) {
-  return static_cast<T*>(s.data) + b * s.strides[0] + h * s.strides[1] + i * s.strides[2];
-}
-
-// Queries [first, first + rows) of one head, and where their keys lie.
-template <class T> struct Block {
-  const Attention& a;
-  int64_t b, h, first, rows;
-
-  int64_t key_head() const { return h / (a.heads / a.key_heads); }
-  int64_t limit() const { return a.causal ? std::min(a.keys, first + rows) : a.keys; }
-  // Of n keys from `key` on, how many come no later than query r of the block.
-  int64_t seen(int64_t r, int64_t key, int64_t n) const {
-    return a.causal ? std::clamp<int64_t>(first + r + 1 - key, 0, n) : n;
-  }
-  const T* query() const { return row_of<T>(a.query, b, h, first); }
-};
 
 // to (dense rows x n) = scale * from K^T, K being keys or values from `key` on.
 template <class T>
@@ -63,27 +36,6 @@ void product(const Block<T>& x, const T* rows, int64_t n, bool turned, const T* 
   p.c = c, p.c_row = c_strides[2], p.c_col = c_strides[3];
   p.alpha = scale, p.beta = add ? 1 : 0;
   gemm(DTypeOf<T>::value, p);
-}
-
-template <class T>
-void add_mask(T* row, const Block<T>& x, int64_t r, int64_t key, int64_t n) {
-  const Attention& a = x.a;
-  if (!a.mask.data) return;
-  const int64_t step = a.mask.strides[3];
-  const int64_t at = x.b * a.mask.strides[0] + x.h * a.mask.strides[1] +
-                     (x.first + r) * a.mask.strides[2] + key * step;
-  const auto dense = [&](const auto* from, auto* room) {
-    if (step == 1) return from;
-    for (int64_t j = 0; j < n; ++j) room[j] = from[j * step];
-    return static_cast<decltype(from)>(room);
-  };
-  if (a.mask_is_bool) {
-    char room[kKeys];
-    attention_loops<T>().drop(row, dense(static_cast<const char*>(a.mask.data) + at, room), n);
-  } else {
-    T room[kKeys];
-    attention_loops<T>().add(row, dense(static_cast<const T*>(a.mask.data) + at, room), n);
-  }
 }
 
 // One block of queries: their results, and the logarithms of their sums.
@@ -188,16 +140,7 @@ void clear(const Stacks& s, int64_t b, int64_t h, int64_t rows, int64_t width) {
 }
 
 template <class T> void forward_all(const Attention& a, const Stacks& out, T* log_sums) {
-  const int64_t blocks = (a.queries + kQueries - 1) / kQueries;
-  parallel_for(0, a.batch * a.heads * blocks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t head = i / blocks, first = i % blocks * kQueries;
-      const Block<T> x{a, head / a.heads, head % a.heads, first,
-                       std::min(kQueries, a.queries - first)};
-      attend(x, out, log_sums ? log_sums + head * a.queries + first : nullptr);
-      poll_interrupt();
-    }
-  });
+  for_blocks<T>(a, [&](const Block<T>& x) { attend(x, out, x.of(log_sums)); });
 }
 
 template <class T>
@@ -222,8 +165,11 @@ void backward_all(const Attention& a, const Stacks& out, const T* log_sums, cons
 
 }  // namespace
 
+bool attends_in_halves(DType dtype) { return dtype == DType::BFloat16 && cpu_has_bf16(); }
+
 void attention(DType dtype, const Attention& a, const Stacks& out, void* log_sums) {
   if (dtype == DType::Double) forward_all(a, out, static_cast<double*>(log_sums));
+  else if (dtype == DType::BFloat16) attention_bfloat16(a, out, static_cast<float*>(log_sums));
   else forward_all(a, out, static_cast<float*>(log_sums));
 }
 

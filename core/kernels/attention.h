@@ -22,6 +22,9 @@ struct Attention {
   double scale = 1;
 };
 
+// Whether the forward takes this half dtype as it is: log_sums and a mask are float then.
+bool attends_in_halves(DType dtype);
+
 // log_sums, dense (batch, heads, queries), for the backward; may be null.
 void attention(DType dtype, const Attention& problem, const Stacks& out, void* log_sums);
 

@@ -53,6 +53,14 @@ kernels::Attention problem_of(const Tensor& q, const Tensor& k, const Tensor& v,
   return a;
 }
 
+// Halves are computed in float: their scores would lose most of their digits.
+Tensor widened(const Tensor& t) {
+  return t && is_half(t.dtype()) ? Tensor(to_dtype(t, DType::Float)) : t;
+}
+Tensor wide_like(const Tensor& t) {
+  return is_half(t.dtype()) ? empty_strided(t.sizes(), t.strides(), DType::Float) : t;
+}
+
 // Whether a mask broadcasts to the scores and leaves their sizes as they are.
 bool spreads(const Tensor& mask, const Tensor& q, const Tensor& k) {
   const int64_t scores[4] = {q->sizes[0], q->sizes[1], q->sizes[2], k->sizes[2]};
@@ -69,13 +77,14 @@ void expect_operands(const char* op, const Tensor& q, const Tensor& k, const Ten
   expect(q.dim() == 4 && k.dim() == 4 && v.dim() == 4, op, "operands have four dimensions");
   const int64_t heads = k->sizes[1], keys = k->sizes[2];
   const DType t = q.dtype();
-  expect(t == DType::Float || t == DType::Double, op, "operands are float or double");
+  expect(t == DType::Float || t == DType::Double || is_half(t), op, "operands are floating");
   expect_like(k, {q->sizes[0], heads, keys, q->sizes[3]}, t, op, "key");
   expect_like(v, {q->sizes[0], heads, keys, v->sizes[3]}, t, op, "value");
   expect(heads > 0 ? q->sizes[1] % heads == 0 : q->sizes[1] == 0, op,
          "the heads of keys must divide those of queries");
   if (!mask) return;
-  expect(mask.dtype() == t || mask.dtype() == DType::Bool, op, "the mask is bool or like queries");
+  expect(mask.dtype() == t || mask.dtype() == DType::Bool || mask.dtype() == compute_of(t), op,
+         "the mask is bool or like queries");
   expect(spreads(mask, q, k), op, "the mask must broadcast to the scores");
 }
 
@@ -103,7 +112,7 @@ const auto attention_backward =
     const Dims sizes{q->sizes[0], q->sizes[1], q->sizes[2], v->sizes[3]};
     expect_like(grad, sizes, q.dtype(), op, "grad_out");
     expect_like(out, sizes, q.dtype(), op, "out");
-    expect_like(logsumexp, Ints(sizes.data(), 3), q.dtype(), op, "logsumexp");
+    expect_like(logsumexp, Ints(sizes.data(), 3), compute_of(q.dtype()), op, "logsumexp");
     // PyTorch lays gradients out as (batch, length, heads, features), but for operands whose last
     // dimension is not dense: these go through plain products there.
     const bool dense = q->strides[3] == 1 && k->strides[3] == 1 && v->strides[3] == 1;
@@ -120,10 +129,19 @@ const auto attention_backward =
   .kernel([](Tensor& dq, Tensor& dk, Tensor& dv, const Tensor& grad, const Tensor& q,
              const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& logsumexp,
              const Tensor& mask, bool causal, double scale) {
-    const Tensor rows = out->strides[3] == 1 ? out : Tensor(dense(out)), sums = dense(logsumexp);
-    kernels::attention_backward(q.dtype(), problem_of(q, k, v, mask, causal, scale),
-                                stacks_of(rows), sums.data(), stacks_of(grad),
-                                {stacks_of(dq), stacks_of(dk), stacks_of(dv)});
+    NoGrad quiet;
+    const Tensor wide[] = {widened(q), widened(k), widened(v), widened(mask), widened(grad)};
+    const Tensor made[] = {wide_like(dq), wide_like(dk), wide_like(dv)};
+    const Tensor rows = widened(out->strides[3] == 1 ? out : Tensor(dense(out)));
+    const Tensor sums = dense(logsumexp);
+    kernels::attention_backward(wide[0].dtype(),
+                                problem_of(wide[0], wide[1], wide[2], wide[3], causal, scale),
+                                stacks_of(rows), sums.data(), stacks_of(wide[4]),
+                                {stacks_of(made[0]), stacks_of(made[1]), stacks_of(made[2])});
+    if (!is_half(q.dtype())) return;
+    copy_data(dq, made[0]);
+    copy_data(dk, made[1]);
+    copy_data(dv, made[2]);
   });
 
 const auto attention = define<Tensor(Tensor, Tensor, Tensor, Tensor, bool, double)>(
@@ -141,12 +159,19 @@ const auto attention = define<Tensor(Tensor, Tensor, Tensor, Tensor, bool, doubl
     const bool alike = q.sizes() == Ints(sizes) && q->strides[3] == 1 && strides[3] == 1;
     if (alike) r.result(sizes, strides, q.dtype(), q.device());
     else r.result(sizes, q.dtype(), q.device());
-    r.result(Ints(sizes.data(), 3), q.dtype(), q.device());
+    r.result(Ints(sizes.data(), 3), compute_of(q.dtype()), q.device());
   })
   .kernel([](Tensor& result, Tensor& logsumexp, const Tensor& q, const Tensor& k, const Tensor& v,
              const Tensor& mask, bool causal, double scale) {
-    kernels::attention(q.dtype(), problem_of(q, k, v, mask, causal, scale), stacks_of(result),
-                       data_or_null(logsumexp));
+    NoGrad quiet;
+    const bool as_they_are = kernels::attends_in_halves(q.dtype());
+    const auto given = [&](const Tensor& t) { return as_they_are ? t : widened(t); };
+    const Tensor wide[] = {given(q), given(k), given(v), widened(mask)};
+    const Tensor made = as_they_are ? result : wide_like(result);
+    kernels::attention(wide[0].dtype(),
+                       problem_of(wide[0], wide[1], wide[2], wide[3], causal, scale),
+                       stacks_of(made), data_or_null(logsumexp));
+    if (made.dtype() != result.dtype()) copy_data(result, made);
   })
   .cost([](double& flops, double&, const Tensor& result, const Tensor& q, const Tensor& k,
            const Tensor&, const Tensor&, bool, double) {
@@ -191,13 +216,14 @@ bool fits_blocks(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor
 
 // Whether the blocked form takes a call; others are composed of plain ops.
 bool takes(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, double dropout) {
-  if (q.dtype() != DType::Float && q.dtype() != DType::Double) return false;
+  if (q.dtype() != DType::Float && q.dtype() != DType::Double && !is_half(q.dtype())) return false;
   for (const Tensor* t : {&q, &k, &v}) {
     // The blocks have no second derivative, and a wrapper cannot keep what is saved for the first.
     if (has_tangent(*t) || ((*t)->flags & kWrapped && requires_grad(*t))) return false;
   }
   const bool added = mask && mask.dtype() != DType::Bool;
-  return !(added && mask.dtype() != q.dtype()) && fits_blocks(q, k, v, mask, dropout);
+  if (added && mask.dtype() != q.dtype() && mask.dtype() != compute_of(q.dtype())) return false;
+  return fits_blocks(q, k, v, mask, dropout);
 }
 
 void check_heads(int64_t queries, int64_t keys, int64_t values) {
@@ -238,8 +264,8 @@ Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor&
   const Tensor mask = causal && !q.is_meta() ? causal_mask(attn_mask, q.size(-2), k.size(-2))
                                              : attn_mask;
   const double root = std::sqrt(std::abs(scale));
-  const Tensor left = q * Scalar(scale < 0 ? -root : root);
-  Tensor scores = matmul(left, transpose(k * Scalar(root), -2, -1));
+  const Tensor left = widened(q) * Scalar(scale < 0 ? -root : root);
+  Tensor scores = matmul(left, transpose(widened(k) * Scalar(root), -2, -1));
   if (mask && mask.dtype() == DType::Bool) {
     const Tensor never = full({}, -std::numeric_limits<double>::infinity(), scores.dtype());
     scores = where(mask, scores, never);
@@ -250,7 +276,8 @@ Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor&
                   : Tensor(softmax(scores, -1));
   check(dropout <= 1, "dropout probability has to be between 0 and 1, but got ", dropout);
   if (dropout > 0) p = p * dropout_noise(p, dropout);
-  return matmul(p, v);
+  const Tensor made = matmul(p, widened(v));
+  return is_half(q.dtype()) ? Tensor(to_dtype(made, q.dtype())) : made;
 }
 
 }  // namespace
