@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/elementwise.h"
+#include "ops/promotion.h"
 
 namespace rl::ops {
 
@@ -213,6 +214,12 @@ const auto nextafter = tensors_only("nextafter", kernels::nextafter_, R"(
     >>> torch.nextafter(torch.tensor([1.]), torch.tensor([2.])) > 1
     tensor([True])
   )")
+  .choose([](const Tensor& self, const Tensor& other) {
+    Promotion p;
+    p.add(Arg(self));
+    p.add(Arg(other));
+    return Choice{&kernels::nextafter_, Promote::Default, 1, {int64_t(p.dtype())}};
+  })
   .grad("self", "grad, self, other",
         [](const Tensor& grad, const Tensor& self, const Tensor& other) {
     return zero_where(eq(self, other), grad);

@@ -60,3 +60,16 @@ def test_a_number_is_rounded_first(name, value, dtype):
 def test_a_factor_is_not_rounded(name, value, dtype):
     f, a = EXACT[name], operands(dtype, value)
     assert torch.equal(f(a, value), f(a.float(), value).to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_the_next_number_is_the_dtypes_own(dtype):
+    bits = torch.int32 if dtype == torch.float32 else torch.int16
+    a = torch.tensor([1.0, -1.0, 1.5, -0.001, 7.0], dtype=dtype)
+    up = torch.nextafter(a, torch.tensor(float("inf"), dtype=dtype))
+    steps = up.view(bits) - a.view(bits)
+    assert up.dtype == dtype and steps.tolist() == [1, -1, 1, -1, 1]
+    assert torch.equal(torch.nextafter(up, a), a)
+    least = torch.nextafter(torch.zeros(1, dtype=dtype), -a[:1])
+    assert least < 0 and least.abs().view(bits).item() == 1
+    assert torch.nextafter(a, a * float("nan")).isnan().all()

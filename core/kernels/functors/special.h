@@ -41,8 +41,21 @@ template <class T> struct Polygamma {  // n
 template <class T> struct Zeta {
   RL_FN T operator()(T x, T q) const { return T(zeta(x, q)); }
 };
-template <class T> struct Nextafter {
-  RL_FN T operator()(T a, T b) const { return std::nextafter(a, b); }
+template <class T> struct Nextafter {  // the dtype whose numbers are walked
+  DType dtype;
+  explicit RL_FN Nextafter(const Scalar* p) : dtype(DType(p[0].to_int())) {}
+  RL_FN T operator()(T a, T b) const {
+    if (dtype == DType::BFloat16) return next(to_bfloat16(float(a)), a, b);
+    if (dtype == DType::Half) return next(to_half(float(a)), a, b);
+    return std::nextafter(a, b);
+  }
+  template <class H> RL_FN static T next(H h, T a, T b) {  // magnitudes are in order of their bits
+    if (isnan(a) || isnan(b)) return a + b;
+    if (a == b) return b;
+    if (a == 0) h.bits = uint16_t(1 | (b < 0 ? 0x8000 : 0));
+    else h.bits = uint16_t(h.bits + ((b > a) == (a > 0) ? 1 : -1));
+    return T(to_float(h));
+  }
 };
 template <class T> struct Hypot {
   RL_FN T operator()(T a, T b) const { return std::hypot(a, b); }
