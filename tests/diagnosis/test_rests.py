@@ -6,7 +6,16 @@ import pytest
 
 import rushlight as torch
 from rushlight.diagnosis.doctor import rests
-from rushlight.diagnosis.doctor.rests import BACKWARD, CALL, LEAST_TURNS, STEP, WINDOW, Rests
+from rushlight.diagnosis.doctor.rests import (
+    BACKWARD,
+    CALL,
+    LEAST_CALLS,
+    LEAST_TURNS,
+    STEP,
+    WINDOW,
+    Rests,
+)
+from rushlight.diagnosis.doctor.watch import Watch
 from rushlight.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from .doctored import doctored
@@ -51,8 +60,9 @@ def test_a_rest_ends_though_its_optimizer_is_gone(monkeypatch, tired):
 
 def test_steps_end_turns_where_there_are_any(tired):
     turns(tired, 50, kind=CALL)
-    turns(tired, 50, kind=BACKWARD)
-    assert tired.turns == 50
+    assert tired.resting
+    turns(tired, 20, kind=BACKWARD)
+    assert tired.turns == 20 and not tired.resting
     turns(tired, 1)
     turns(tired, 50, kind=CALL)
     assert tired.turns == 1
@@ -64,6 +74,18 @@ def test_a_new_place_of_a_call_is_heard_and_the_turns_behind_it(tired):
     turns(tired, 1)
     assert not tired.resting
     turns(tired, WINDOW)
+    assert tired.resting
+
+
+def test_calls_are_counted_before_a_rest_too(tired):
+    listening, model = Watch(), torch.nn.Linear(1, 1)
+    listening.rests = tired
+    for number in range(LEAST_CALLS + 1):
+        if number == LEAST_CALLS:
+            turns(tired, LEAST_TURNS)
+            assert tired.resting
+        listening._called(model, (), None)
+    turns(tired, 1)
     assert tired.resting
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-LEAST_TURNS = 64  # that are heard in full, however slow the machine is, and so are
+LEAST_TURNS = 32  # that are heard in full, however slow the machine is, and so are
 LEAST_SECONDS = 0.25  # the first ones
 WINDOW = 8  # turns that are heard in a row
 MOST_SHARE = 0.1  # of the time that listening may take
@@ -36,8 +36,9 @@ class Rests:
         """
         if kind < self._kind:
             return
-        if kind > self._kind:
+        if kind > self._kind:  # the loop turns out to be another one
             self._kind, self.turns, self.missed = kind, 0, 0
+            self.resting, self._until = False, LEAST_TURNS
         self.turns += 1
         self.missed += self.resting
         if self.turns < (self._latest if self.resting and owner != self._owner else self._until):

@@ -204,7 +204,8 @@ class Watch:
         if frame is None:
             self.tell("forward", module, args, output)
             return
-        resting, rests.resting = rests.resting, rests.resting and not rests.is_new(frame, module)
+        is_new = rests.is_new(frame, module)  # counted at each call
+        resting, rests.resting = rests.resting, rests.resting and not is_new
         self.tell("forward", module, args, output)
         self.tell("call", module, output, frame)
         rests.resting = resting
