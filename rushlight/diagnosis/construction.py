@@ -56,13 +56,24 @@ def steps_to(module) -> list[Step]:
     for file, _, line, end_line, column, end_column in _C._built(module):
         source = Source.of(file)
         node = source.node_at(line, end_line, column, end_column) if source else None
-        if isinstance(node, ast.Call):
-            if _is_super_init(node):
-                continue
-            steps.append(Step(source, node))
-        else:
+        if isinstance(node, _COMPREHENSIONS):
+            continue
+        if not isinstance(node, ast.Call):
             break
+        if not _is_super_init(node) and not (steps and stands_in(steps[-1].call, node)):
+            steps.append(Step(source, node))
     return steps
+
+
+# A comprehension's frame stands between that of its function and the call in it.
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def stands_in(node: ast.AST, whole: ast.AST) -> bool:
+    """Whether a node is a part of another: of a call that walks a generator."""
+    while node is not None and node is not whole:
+        node = getattr(node, "parent", None)
+    return node is whole
 
 
 def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
@@ -106,18 +117,20 @@ def number_changes(module, position: int, name: str, wanted: int, sizes=()) -> l
 
 def _default(step: Step, outer: ast.Call, name: str, wanted: int) -> list[Change]:
     """The default of a parameter that the caller left out, as a change of it."""
-    function = step.source.function_of(step.call)
     given = [*outer.args, *outer.keywords]
     if any(isinstance(a, ast.Starred) or getattr(a, "arg", "") is None for a in given):
         return []
+    found = default(step.source.function_of(step.call), name)
+    return [Change(Step(step.source, found), found, str(wanted))] if found is not None else []
+
+
+def default(function: ast.FunctionDef, name: str) -> ast.Constant | None:
+    """The constant that a parameter of a function is left to."""
     a = function.args
     places = [*a.posonlyargs, *a.args]
     pairs = [*zip(places[len(places) - len(a.defaults) :], a.defaults, strict=True)]
     pairs += zip(a.kwonlyargs, a.kw_defaults, strict=True)
-    for parameter, default in pairs:
-        if parameter.arg == name and isinstance(default, ast.Constant):
-            return [Change(Step(step.source, default), default, str(wanted))]
-    return []
+    return next((d for p, d in pairs if p.arg == name and isinstance(d, ast.Constant)), None)
 
 
 def _sibling(

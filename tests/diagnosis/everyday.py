@@ -63,8 +63,8 @@ print(model(torch.randn(2, 16, 48)).shape)
 import torch
 from torch import nn
 
-dim, heads = 30, 4
-attn = nn.MultiheadAttention(dim, heads, batch_first=True) # <-
+dim, heads = 30, 4 # <-
+attn = nn.MultiheadAttention(dim, heads, batch_first=True)
 x = torch.randn(2, 5, dim)
 print(attn(x, x, x)[0].shape)
 """,

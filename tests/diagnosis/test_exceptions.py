@@ -5,6 +5,7 @@ import pytest
 from . import (
     absent_mistakes,
     attention_mistakes,
+    decided_mistakes,
     everyday,
     mistakes,
     module_mistakes,
@@ -20,6 +21,7 @@ GROUPS["EVERYDAY"] = everyday.EVERYDAY
 GROUPS["MISTAKES"] = mistakes.MISTAKES
 GROUPS["MODULES"] = module_mistakes.MISTAKES
 GROUPS["ATTENTION"] = attention_mistakes.MISTAKES
+GROUPS["DECIDED"] = decided_mistakes.MISTAKES
 GROUPS["ABSENT"] = absent_mistakes.MISTAKES
 GROUPS["NEWER"] = newer_mistakes.MISTAKES
 # What no change of text mends by itself.

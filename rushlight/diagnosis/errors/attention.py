@@ -98,7 +98,7 @@ def _passes(at) -> bool:
 def _time_first(raised: Raised, layer, called, passes):
     """The layer's own line, where the call passes once it reads dimension 0 as the batch."""
     at, now = raised.innermost, _batch_first(layer)
-    spot = _built(layer)
+    spot = built(layer)
     if now is None or spot is None or at.source is None:
         return None
     with _reading(layer, not now):
@@ -125,7 +125,7 @@ def _time_first(raised: Raised, layer, called, passes):
     )
 
 
-def _built(layer):
+def built(layer):
     """The call with a layer's options: of a stack of layers that of the layer it repeats."""
     spot = upstream.of_module(layer)
     if spot is None or not isinstance(layer, (nn.TransformerEncoder, nn.TransformerDecoder)):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import difflib
+import os
 import re
 
-from .. import changes, construction, upstream, values
+from rushlight import nn
+
+from .. import changes, upstream, values
 from ..finding import Fix, Related
 from ..registry import explains, kind
-from . import Raised
+from . import Raised, loaded
 
 kind(
     "checkpoint-names",
@@ -63,11 +66,14 @@ def loading(raised: Raised):
     prefix = _prefix(wanted, given)
     if prefix is not None:
         return _prefixed(raised, prefix, wanted, given)
+    built = loaded.elsewhere(raised, _argument(raised)[0], model, wanted, given, missing, extra)
+    if built is not None:
+        return built
     return _renamed(raised, wanted, given, missing, extra)
 
 
 def _state(model) -> dict:
-    return {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    return {name: t for name, t in model.state_dict().items() if values.is_tensor(t)}
 
 
 def _inner_state(state, wanted):
@@ -261,15 +267,13 @@ def _shapes(raised: Raised, model, wanted, given):
         return None
     rows = [(k, f"checkpoint {given[k]}", f"model {wanted[k]}") for k in differ[:5]]
     evidence = [*values.table(rows), f"{len(differ)} of {len(wanted)} tensors differ"]
-    numbers = _numbers(model, differ, wanted, given)
-    fixes = [
-        Fix(f"{c.step.source.segment(c.step.call)} -> {c.changed_call}", [c.edit]) for c in numbers
-    ]
+    numbers = loaded.numbers(model, differ, wanted, given)
+    fixes = loaded.with_numbers(numbers)
     if argument is not None:
         text = changes.atom(at.source, argument)
         kept = f"{{k: v for k, v in {text}.items() if k not in {differ!r}}}"
-        call = changes.with_keyword(at.source, at.node, "strict", "False")
-        whole = call.replace(at.source.segment(argument), kept, 1)
+        rest = [a for a in changes.arguments(at.source, at.node, ("strict",))[1:] if "=" in a]
+        whole = changes.call_text(at.source, at.node, None, [kept, *rest, "strict=False"])
         fixes.append(
             Fix(
                 f"without the {len(differ)} that differ: they keep their initial values",
@@ -278,8 +282,7 @@ def _shapes(raised: Raised, model, wanted, given):
         )
     place, related = at, []
     if numbers:
-        step = numbers[0].step
-        place = (step.source.file, step.line)
+        place = numbers[0][0].place
         related = [Related(at.file, at.line, "the loading that failed")]
     return raised.finding(
         "checkpoint-shapes",
@@ -291,25 +294,40 @@ def _shapes(raised: Raised, model, wanted, given):
     )
 
 
-_ARGUMENTS = {
-    "Linear": (("out_features", 1, 0), ("in_features", 0, 1)),
-    "Embedding": (("num_embeddings", 0, 0), ("embedding_dim", 1, 1)),
-    "Conv1d": (("out_channels", 1, 0), ("in_channels", 0, 1)),
-    "Conv2d": (("out_channels", 1, 0), ("in_channels", 0, 1)),
-}
+@explains(TypeError, r"Expected state_dict to be dict-like, got <class '([\w.]+)'>")
+def no_dict(raised: Raised):
+    """A whole model in the file, or the file's name: the state itself."""
+    at, argument = _argument(raised)
+    held = upstream.inner(raised.error, "state_dict")
+    if argument is None or at.source is None:
+        return None
+    torch, text = changes.torch_name(at.source), at.source.segment(argument)
+    place, fixes, related = at, [], []
+    if isinstance(held, nn.Module):
+        for spot in upstream.calls(upstream.user_sources(raised), "save"):
+            given = spot.node.args[0] if spot.node.args else None
+            if isinstance(given, (ast.Name, ast.Attribute)) and _same_file(at, spot):
+                whole = changes.method(spot.source, given, "state_dict()")
+                fixes.append(Fix(f"{whole} is saved", [spot.source.replace((given, whole))]))
+                place, related = spot.place, at.related(spot.place, "the loading that failed")
+        new = changes.method(at.source, argument, "state_dict()")
+    elif isinstance(held, (str, os.PathLike)):
+        new = f"{torch}.load({text})"
+    else:
+        return None
+    fixes.append(Fix(new, [at.source.replace((argument, new))]))
+    return raised.finding(
+        "checkpoint-names",
+        f"load_state_dict got {_what(held)}, and takes a dict of tensors",
+        place,
+        evidence=[f"{text} is {values.describe(held)}"],
+        related=related,
+        fixes=fixes[:1] if len(fixes) == 2 and place is not at else fixes,
+    )
 
 
-def _numbers(model, differ, wanted, given) -> list:
-    """Changes of the one number by which the shapes differ."""
-    found = []
-    for key in differ:
-        path, _, name = key.rpartition(".")
-        layer = model.get_submodule(path)
-        for argument, position, d in _ARGUMENTS.get(type(layer).__name__, ()):
-            if name == "weight" and given[key][d : d + 1] != wanted[key][d : d + 1]:
-                found += construction.number_changes(layer, position, argument, given[key][d])
-    texts = {(c.edit.file, c.edit.line) for c in found}
-    return found[:3] if len(texts) == 1 or len(differ) <= 2 else []
+def _what(held) -> str:
+    return "a whole model" if isinstance(held, nn.Module) else "a file's name"
 
 
 # ---- torch.load

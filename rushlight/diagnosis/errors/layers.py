@@ -6,7 +6,7 @@ import ast
 
 from rushlight import _C, nn
 
-from .. import changes, construction, frames, upstream, values
+from .. import changes, construction, decided, frames, upstream, values
 from ..finding import Fix, Related
 from ..registry import explains, kind
 from . import Raised, try_calls
@@ -568,20 +568,25 @@ def heads(raised: Raised):
     width, count = (upstream.value(at, n) if n is not None else None for n in (wide, many))
     if type(width) is not int or type(count) is not int or count < 1:
         return None
-    divides = [n for n in range(1, width + 1) if width % n == 0]
-    best = min(divides, key=lambda n: (abs(n - count), n))
-    name = upstream.called(call)
-    fixes = [
-        Fix(f"{best} heads of width {width // best}", [at.source.replace((many, str(best)))]),
-        Fix(
-            f"width {width + -width % count}",
-            [at.source.replace((wide, str(width + -width % count)))],
-        ),
-    ]
+    outer = decided.callers(raised)
+    count_at = decided.follow(at.source, many, outer)
+    width_at = decided.follow(at.source, wide, outer)
+    if count_at.keyword and width_at.keyword:  # both are left to their defaults
+        count_at, width_at = count_at.default or count_at, width_at.default or width_at
+    fixes = [count_at.fix(str(n), f"{n} of width {width // n}") for n in near(width, count)[:1]]
+    more = str(width + -width % count)
+    fixes.append(width_at.fix(more, f"width {more}"))
     return raised.finding(
         "heads-do-not-divide",
-        f"{name}: {width} does not divide into {count} heads",
-        (at.file, call.lineno),
+        f"{upstream.called(call)}: {width} does not divide into {count} heads",
+        count_at.place,
         evidence=[f"{width} = {count} * {width // count} + {width % count}"],
+        related=at.related(count_at.place, "the call that failed"),
         fixes=fixes,
     )
+
+
+def near(width: int, heads: int) -> list[int]:
+    """The numbers of heads that divide a width, the two that are nearest."""
+    divides = [n for n in range(1, width + 1) if width % n == 0]
+    return sorted(divides, key=lambda n: (abs(n - heads), n))[:2]

@@ -6,10 +6,11 @@ import ast
 
 from rushlight import nn
 
-from .. import changes, construction, upstream, values
+from .. import changes, construction, decided, upstream, values
 from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
+from .layers import near
 
 kind(
     "view-layout",
@@ -95,6 +96,9 @@ def count(raised: Raised):
         if len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List))
         else list(given)
     )
+    divided = _heads(raised, at, tensor, sizes, parts)
+    if divided is not None:
+        return divided
     product = 1
     for n in sizes:
         product *= n if n != -1 else 1
@@ -111,6 +115,47 @@ def count(raised: Raised):
         f"{tensor.numel()} values do not fill the shape {sizes}",
         evidence=evidence,
         fixes=[both, *fixes] if both is not None else fixes,
+    )
+
+
+def _heads(raised: Raised, at, tensor, sizes: list[int], parts: list):
+    """``view(b, t, heads, dim // heads)``: where heads that leave a rest were decided."""
+    owner = at.frame.f_locals.get("self")
+    outer = (
+        construction.steps_to(owner) if isinstance(owner, nn.Module) else decided.callers(raised)
+    )
+    if len(parts) != len(sizes):
+        return None
+    width = tensor.shape[-1]
+    if 3 in sizes and width % 3 == 0:  # queries, keys and values side by side
+        width //= 3
+    for part, share in zip(parts, sizes, strict=True):
+        division = decided.follow(at.source, part, outer)
+        if not isinstance(getattr(division.node, "op", None), ast.FloorDiv):
+            continue
+        for heads in sizes:
+            if heads > 1 and width // heads == share and width % heads:
+                return _do_not_divide(raised, at, division, outer, width, heads)
+    return None
+
+
+def _do_not_divide(raised: Raised, at, division, outer: list, width: int, heads: int):
+    many = decided.follow(division.source, division.node.right, outer)
+    wide = decided.follow(division.source, division.node.left, outer)
+    if many.keyword and wide.keyword:  # both are left to their defaults
+        many = many.default or many
+    fixes = [many.fix(str(n), f"{n} of width {width // n}") for n in near(width, heads)]
+    written = bool(many.keyword) or getattr(many.node, "value", None) == heads
+    return raised.finding(
+        "heads-do-not-divide",
+        f"{width} does not divide into {heads} heads",
+        many.place,
+        evidence=[
+            f"{width} = {heads} * {width // heads} + {width % heads}",
+            f"{heads} heads of {width // heads} hold {heads * (width // heads)} of {width} values",
+        ],
+        related=at.related(many.place, "the view that failed"),
+        fixes=fixes if written else [],
     )
 
 

@@ -137,10 +137,7 @@ class InLoop(Check):
         if fix is None and site.source.function_of(site.statement) is not None:
             fix = Fix("without it: seed once, at the start", [site.source.remove(site.statement)])
         evidence = [
-            (
-                f"seed {seed} was set {count} times, {when}: each turn draws the same random "
-                "numbers"
-            )
+            (f"seed {seed} was set {count} times, {when}: each turn draws the same random numbers")
         ]
         return found(
             "seed-in-loop", "wrong result", site, "the random stream starts anew at each turn",
