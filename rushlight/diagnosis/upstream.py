@@ -154,7 +154,7 @@ def _bound_name(raised, at, node) -> Spot | None:
     if scope is not None:
         statement = at.source.last_assignment(node.id, line, scope)
         if statement is not None:
-            return _element(Spot(at.source, statement, at), node.id)
+            return part_bound(Spot(at.source, statement, at), node.id)
         names = [a.arg for a in [*scope.args.posonlyargs, *scope.args.args]]
         if node.id in names or node.id in [a.arg for a in scope.args.kwonlyargs]:
             return _argument(raised, at, names, node.id)
@@ -162,7 +162,7 @@ def _bound_name(raised, at, node) -> Spot | None:
     statement = at.source.last_assignment(node.id, line) or at.source.last_assignment(
         node.id, sys.maxsize
     )
-    return _element(Spot(at.source, statement, at), node.id) if statement is not None else None
+    return part_bound(Spot(at.source, statement, at), node.id) if statement is not None else None
 
 
 def global_name(file: str, name: str, at=None) -> Spot | None:
@@ -170,11 +170,11 @@ def global_name(file: str, name: str, at=None) -> Spot | None:
     source = Source.of(file)
     statement = source.last_assignment(name, sys.maxsize) if source else None
     if statement is not None:
-        return _element(Spot(source, statement, at), name)
+        return part_bound(Spot(source, statement, at), name)
     return None
 
 
-def _element(spot: Spot, name: str) -> Spot | None:
+def part_bound(spot: Spot, name: str) -> Spot | None:
     """The part of an assigned value that a name gets."""
     statement = spot.node
     if isinstance(statement, ast.For):

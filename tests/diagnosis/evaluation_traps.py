@@ -448,9 +448,265 @@ for epoch in range(5):
 print(f"{right / 320:.2f}")
 """,
     ),
+    "slices_overlap": (
+        "validation-overlaps-training",
+        """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+x = torch.randn(200, 5)
+y = x.sum(1, keepdim=True)
+train = DataLoader(TensorDataset(x[:160], y[:160]), batch_size=20, shuffle=True)
+valid = DataLoader(TensorDataset(x[140:], y[140:]), batch_size=20) #!
+model = nn.Linear(5, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.05)
+for epoch in range(3):
+    for xb, yb in train:
+        opt.zero_grad()
+        nn.functional.mse_loss(model(xb), yb).backward()
+        opt.step()
+    with torch.no_grad():
+        total = sum(nn.functional.mse_loss(model(xb), yb, reduction="sum") for xb, yb in valid)
+    print(epoch, total.item() / len(valid.dataset))
+""",
+    ),
+    "split_anew_for_each": (
+        "validation-overlaps-training",
+        """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, random_split
+
+class Points(Dataset):
+    def __init__(self, n):
+        self.points = torch.randn(n, 3)
+    def __len__(self):
+        return len(self.points)
+    def __getitem__(self, i):
+        return self.points[i], (self.points[i].norm() > 1.5).long()
+
+def loaders(dataset):
+    n = len(dataset)
+    train_part, _ = random_split(dataset, [n - n // 5, n // 5])
+    _, valid_part = random_split(dataset, [n - n // 5, n // 5]) #!
+    return (DataLoader(train_part, batch_size=16, shuffle=True),
+            DataLoader(valid_part, batch_size=16))
+
+def run(model, batches, opt=None):
+    right = 0
+    for inputs, labels in batches:
+        scores = model(inputs)
+        right += (scores.argmax(1) == labels).sum().item()
+        if opt is not None:
+            opt.zero_grad()
+            nn.functional.cross_entropy(scores, labels).backward()
+            opt.step()
+    return right / len(batches.dataset)
+
+torch.manual_seed(0)
+first, second = loaders(Points(160))
+model = nn.Sequential(nn.Linear(3, 16), nn.ReLU(), nn.Linear(16, 2))
+opt = torch.optim.Adam(model.parameters(), lr=0.01)
+for epoch in range(3):
+    seen = run(model, first, opt)
+    with torch.no_grad():
+        print(seen, run(model, second))
+""",
+    ),
+    "trainer_with_one_dataset": (
+        "validation-overlaps-training",
+        {
+            "fit.py": """
+import torch
+from torch import nn
+
+class Trainer:
+    def __init__(self, model, train_loader, val_loader):
+        self.model, self.train_loader, self.val_loader = model, train_loader, val_loader
+        self.opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    def loss(self, batch):
+        x, y = batch
+        return nn.functional.mse_loss(self.model(x), y)
+    def fit(self, epochs):
+        for epoch in range(epochs):
+            self.model.train()
+            for batch in self.train_loader:
+                self.opt.zero_grad()
+                self.loss(batch).backward()
+                self.opt.step()
+            self.model.eval()
+            with torch.no_grad():
+                losses = [self.loss(batch).item() for batch in self.val_loader]
+            print(epoch, sum(losses) / len(losses))
+""",
+            "script.py": """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset, random_split
+from fit import Trainer
+
+torch.manual_seed(0)
+x = torch.randn(120, 4)
+train_set, val_set = random_split(TensorDataset(x, x[:, :1] * x[:, 1:2]), [96, 24])
+train_loader = DataLoader(train_set, batch_size=12, shuffle=True)
+val_loader = DataLoader(train_set, batch_size=12) #!
+Trainer(nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), train_loader, val_loader).fit(3)
+""",
+        },
+    ),
+    "ranges_of_subsets": (
+        "validation-overlaps-training",
+        """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Subset, TensorDataset
+torch.manual_seed(0)
+whole = TensorDataset(torch.randn(150, 6), torch.randint(0, 2, (150,)))
+order = torch.randperm(150).tolist()
+first, held_out = order[:120], order[100:] #!
+fitting = DataLoader(Subset(whole, first), batch_size=20, shuffle=True)
+checking = DataLoader(Subset(whole, held_out), batch_size=10)
+model = nn.Linear(6, 2)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+criterion = nn.CrossEntropyLoss()
+for epoch in range(3):
+    for x, y in fitting:
+        opt.zero_grad()
+        criterion(model(x), y).backward()
+        opt.step()
+    with torch.no_grad():
+        print(epoch, sum((model(x).argmax(1) == y).sum().item() for x, y in checking) / 50)
+""",
+    ),
+    "trained_on_everything": (
+        "validation-overlaps-training",
+        """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+def make_loaders(x, y, share=0.25):
+    n = int(len(x) * (1 - share))
+    data = TensorDataset(x, y) #!
+    held = TensorDataset(x[n:], y[n:])
+    return DataLoader(data, batch_size=24, shuffle=True), DataLoader(held, batch_size=30)
+
+torch.manual_seed(0)
+x = torch.randn(120, 4)
+y = (x[:, 0] + x[:, 1] > 0).float().unsqueeze(1)
+batches, test_batches = make_loaders(x, y)
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+opt = torch.optim.Adam(net.parameters(), lr=0.02)
+bce = nn.BCEWithLogitsLoss()
+for epoch in range(3):
+    net.train()
+    for inputs, targets in batches:
+        opt.zero_grad()
+        bce(net(inputs), targets).backward()
+        opt.step()
+    net.eval()
+    with torch.no_grad():
+        for inputs, targets in test_batches:
+            print(epoch, bce(net(inputs), targets).item())
+""",
+    ),
+    "copied_rows": (
+        "validation-overlaps-training",
+        """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+features = torch.randn(160, 5)
+targets = features[:, :1].sin()
+order = torch.randperm(160)
+train_rows, val_rows = order[:130], order[110:] #!
+train_loader = DataLoader(
+    TensorDataset(features[train_rows], targets[train_rows]), batch_size=26, shuffle=True)
+val_loader = DataLoader(TensorDataset(features[val_rows], targets[val_rows]), batch_size=25)
+model = nn.Sequential(nn.Linear(5, 16), nn.ReLU(), nn.Linear(16, 1))
+opt = torch.optim.Adam(model.parameters(), lr=0.01)
+for epoch in range(3):
+    for x, y in train_loader:
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        opt.step()
+    with torch.no_grad():
+        print(epoch, [nn.functional.mse_loss(model(x), y).item() for x, y in val_loader])
+""",
+    ),
 }
 
 CLEAN = {
+    "folds": """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Subset, SubsetRandomSampler, TensorDataset
+torch.manual_seed(0)
+data = TensorDataset(torch.randn(90, 4), torch.randn(90, 1))
+order = torch.randperm(90).tolist()
+for fold in range(3):
+    held = order[fold * 30:(fold + 1) * 30]
+    rest = [i for i in order if i not in held]
+    train = DataLoader(data, batch_size=10, sampler=SubsetRandomSampler(rest))
+    valid = DataLoader(Subset(data, held), batch_size=10)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for epoch in range(2):
+        for x, y in train:
+            opt.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            opt.step()
+        with torch.no_grad():
+            print(fold, sum(nn.functional.mse_loss(model(x), y).item() for x, y in valid) / 3)
+""",
+    "rows_of_the_training_looked_at": """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Subset, TensorDataset, random_split
+torch.manual_seed(0)
+data = TensorDataset(torch.randn(100, 4), torch.randn(100, 1))
+train_set, val_set = random_split(data, [80, 20])
+train_loader = DataLoader(train_set, batch_size=10, shuffle=True)
+train_eval_loader = DataLoader(train_set, batch_size=40)
+few = DataLoader(Subset(train_set, range(20)), batch_size=20)
+val_loader = DataLoader(val_set, batch_size=20)
+model = nn.Linear(4, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.05)
+for epoch in range(3):
+    for x, y in train_loader:
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        opt.step()
+    with torch.no_grad():
+        for loader in (train_eval_loader, few, val_loader):
+            print(sum(nn.functional.mse_loss(model(x), y).item() for x, y in loader) / len(loader))
+with torch.no_grad():
+    everything = torch.cat([model(x) for x, _ in DataLoader(data, batch_size=25)])
+print(everything.shape)
+""",
+    "points_that_repeat": """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+corners = torch.tensor([[0., 0.], [0., 1.], [1., 0.], [1., 1.]])
+def draw(n):
+    x = corners[torch.randint(4, (n,))]
+    return TensorDataset(x, (x.sum(1) == 1).long())
+train_loader = DataLoader(draw(80), batch_size=16, shuffle=True)
+val_loader = DataLoader(draw(16), batch_size=16)
+model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2))
+opt = torch.optim.Adam(model.parameters(), lr=0.02)
+for epoch in range(3):
+    for x, y in train_loader:
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        opt.step()
+    with torch.no_grad():
+        print([(model(x).argmax(1) == y).float().mean().item() for x, y in val_loader])
+""",
     "pairs_both_ways": """
 import torch
 from torch import nn
