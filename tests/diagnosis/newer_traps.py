@@ -383,7 +383,7 @@ from torch.utils.data import DataLoader, TensorDataset
 torch.manual_seed(0)
 x = torch.randn(120, 4); y = torch.arange(120) // 40
 train = DataLoader(TensorDataset(x, y), batch_size=10, shuffle=True)
-test = DataLoader(TensorDataset(x, y), batch_size=10)
+test = DataLoader(TensorDataset(torch.randn(60, 4), torch.arange(60) // 20), batch_size=10)
 net = nn.Linear(4, 3); opt = torch.optim.Adam(net.parameters(), lr=1e-2)
 for epoch in range(3):
     net.train()

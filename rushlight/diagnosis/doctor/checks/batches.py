@@ -33,7 +33,7 @@ class OneClass(Check):
     needs: ClassVar = {"*": ("batch", LEAST_BATCHES, "fewer than 4 batches of a DataLoader")}
 
     def start(self, doctor):
-        self.loaders, self.made, self.steps = {}, {}, 0
+        self.loaders, self.made, self.last = {}, {}, None
         doctor.watch.on("batch", self.batch)
         doctor.watch.on("stepped", self.stepped)
         doctor.watch.on("loader_made", self.loader_made)
@@ -42,14 +42,18 @@ class OneClass(Check):
         self.made[id(loader)] = places.here()
 
     def stepped(self, optimizer):
-        self.steps += 1
+        """A step right behind a batch: the loader's batches are trained with."""
+        if self.last is not None:
+            self.last[4] += 1
+        self.last = None
 
     def batch(self, loader, batch):
+        self.last = None
         parts = batch if isinstance(batch, (list, tuple)) else ()
         labels = [p for p in parts[1:] if isinstance(p, _C.TensorBase) and p.dim() == 1]
         if not labels or labels[-1].is_floating_point() or len(labels[-1]) < 4:
             return
-        seen = self.loaders.setdefault(id(loader), [loader, 0, 0, set(), self.steps])
+        seen = self.last = self.loaders.setdefault(id(loader), [loader, 0, 0, set(), 0])
         seen[1] += 1
         first = labels[-1][0].item()
         seen[2] += bool((labels[-1] == first).all())
@@ -59,9 +63,9 @@ class OneClass(Check):
         from rushlight.utils.data import SequentialSampler
 
         out = []
-        for loader, count, alone, classes, before in self.loaders.values():
+        for loader, count, alone, classes, steps in self.loaders.values():
             ordered = isinstance(getattr(loader, "sampler", None), SequentialSampler)
-            trains = self.steps - before >= count - 1
+            trains = steps >= count - 1
             sorted_ = alone >= 0.75 * count and count > len(classes) > 1
             if ordered and trains and sorted_ and count >= LEAST_BATCHES:
                 out.append(self.finding(loader, count, alone, len(classes)))

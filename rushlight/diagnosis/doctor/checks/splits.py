@@ -105,6 +105,8 @@ class Overlap(Check):
         ]
         parts = [_Part(site.source, call) for site, call in zip(sites, calls, strict=True)]
         node, fixes = _fault(*parts)
+        if rows == count == all_rows and not fixes:
+            return None  # there is no other part that could be validated on
         at, other = parts[1], parts[0].call
         if node in ast.walk(parts[0].call) or node is parts[0].node:
             at, other = parts[0], parts[1].call
