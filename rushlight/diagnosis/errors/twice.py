@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+import rushlight
 from rushlight import _C, nn
 
 from .. import changes, graphs, upstream, values
@@ -157,7 +158,8 @@ def _assigned_later(raised: Raised, entered) -> list[upstream.Spot]:
     turns = [loop for loop in loops if _runs_backward(raised, source, loop)]
     target = getattr(statement, "target", None) if isinstance(statement, ast.AugAssign) else None
     if isinstance(target, ast.Attribute) or (isinstance(target, ast.Name) and turns):
-        return [upstream.Spot(source, target)]
+        spot = upstream.Spot(source, target)
+        return [spot] if _may_have_graph(raised, spot) else []
     found = []
     for node in ast.walk(entered.node):
         if not isinstance(getattr(node, "ctx", None), ast.Load) or _is_called(node):
@@ -212,6 +214,8 @@ def _is_kept(source, node: ast.AST, statement: ast.stmt) -> bool:
 
 def _may_have_graph(raised: Raised, spot) -> bool:
     held = _current(raised, spot)
+    if isinstance(held, (int, float, str)):
+        return False
     return not (values.is_tensor(held) and not held.requires_grad)
 
 
@@ -353,8 +357,7 @@ def _from_caller(raised: Raised, at, entered, evidence):
         for node in ast.walk(source.tree):
             if not isinstance(node, ast.Call) or not source.loops_around(node):
                 continue
-            name = upstream.called(node)
-            if not _calls(name, function, entered):
+            if not _calls(raised, source, node, entered):
                 continue
             spot = upstream.Spot(source, node)
             for read in _assigned_later(raised, spot):
@@ -372,9 +375,18 @@ def _from_caller(raised: Raised, at, entered, evidence):
     return None
 
 
-def _calls(name: str, function, entered) -> bool:
-    """Whether a call's name may be the function: by its name, or a module for its forward."""
-    return name == function.name or function.name == "forward"
+def _calls(raised: Raised, source, call: ast.Call, entered) -> bool:
+    """Whether a call may run the function that was entered: by name, or a module its forward."""
+    function, name = entered.source.function_of(entered.node), upstream.called(call)
+    if name == function.name:
+        return True
+    owner = entered.source.class_of(function)
+    if function.name != "forward" or owner is None:
+        return False
+    held = _current(raised, upstream.Spot(source, call.func))
+    if isinstance(held, nn.Module):
+        return any(type(m).__name__ == owner.name for m in held.modules())
+    return held is None and not hasattr(rushlight.Tensor, name)
 
 
 # ---- Two losses

@@ -375,11 +375,14 @@ class SharedArray(Check):
         site = places.here()
         if site is None or tensor.numel() < 2:
             return
-        alive = [r for r in self.made.get(site, ()) if r() is not None][-20:]
-        same = [r for r in alive if r().data_ptr() == tensor.data_ptr()]
-        if len(same) >= 2:  # one may still be bound to the name of the turn before
-            self.seen[site] = max(self.seen.get(site, 0), len(same) + 1)
-        self.made[site] = [*alive, weakref.ref(tensor)]
+        content = array.flat[:: max(1, array.size // 1024)].tobytes()
+        alive = [(r, then) for r, then in self.made.get(site, ()) if r() is not None][-20:]
+        filled = [
+            r for r, then in alive if then != content and r().data_ptr() == tensor.data_ptr()
+        ]
+        if len(filled) >= 2:  # one may still be bound to the name of the turn before
+            self.seen[site] = max(self.seen.get(site, 0), len(filled) + 1)
+        self.made[site] = [*alive, (weakref.ref(tensor), content)]
 
     def findings(self, doctor):
         return [self.finding(site, count) for site, count in self.seen.items()]
@@ -391,5 +394,9 @@ class SharedArray(Check):
             fixes.append(Fix(text, [site.source.replace((call.args[0], text))]))
         return found(
             "array-shared", "wrong result", site, "these tensors all show one array's memory",
-            [f"{count} tensors made here are alive, all at one address"], [], fixes,
+            [
+                f"{count} tensors made here are alive, all at one address, and the array was "
+                "filled anew between them"
+            ],
+            [], fixes,
         )  # fmt: skip

@@ -134,7 +134,9 @@ class Kept(Check):
     def findings(self, doctor):
         out, seen = [], set()
         for name, looks in sorted(self.looks.items(), key=lambda kv: "." in kv[0]):
-            if not (_grows(looks) or _waits(looks[-1])):
+            # Where an error ended the program, the backward that frees them may not have come yet.
+            waits = doctor.error is None and _waits(looks[-1])
+            if not waits and not (_grows(looks) and (self.backwards or doctor.error is None)):
                 continue
             finding = self.finding(name, looks)
             if finding is not None and (finding.file, finding.line) not in seen:

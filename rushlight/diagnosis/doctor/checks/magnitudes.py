@@ -333,7 +333,9 @@ class Magnitudes(Check):
     def small(self, w: Watched):
         rate, losses = _rate(w.optimizer), w.losses
         ratios = [k.ratio for k in w.looks]
-        if w.steps < 30 or len(losses) < 10 or max(ratios) >= 1e-5 or not rate:
+        if w.steps < 30 or len(losses) < 10 or not rate:
+            return None
+        if not all(map(math.isfinite, [*ratios, *losses])) or max(ratios) >= 1e-5:
             return None
         first, last = statistics.median(losses[:5]), statistics.median(losses[-5:])
         spread = max(losses[:5]) - min(losses[:5])

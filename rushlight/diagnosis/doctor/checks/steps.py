@@ -8,6 +8,7 @@ from typing import ClassVar
 from rushlight import nn
 
 from ...finding import Edit, Fix
+from ...frames import called
 from ...registry import Check, check, kind
 from .. import places
 from ..places import found
@@ -125,7 +126,8 @@ class Steps(Check):
             if state.site is None:
                 continue
             if not state.steps and state.backwards >= 3 and self.gave_gradients(state):
-                out.append(self.never_steps(state))
+                if doctor.error is None or not _has_step_ahead(state):
+                    out.append(self.never_steps(state))
             elif state.steps >= 3 and not state.backwards and not self.has_gradients(state):
                 out.append(self.no_backward(state))
             if state.frozen:
@@ -256,6 +258,12 @@ class Steps(Check):
         return found(
             "parameters-unused", "note", at, title, evidence, [(state.site, "the optimizer")], []
         )
+
+
+def _has_step_ahead(state) -> bool:
+    """Whether a ``step`` is called where backward is: an error may have come before it."""
+    back = state.backward_site
+    return any(called(n) == "step" for n in ast.walk(back.source.tree)) if back.source else False
 
 
 def _bound_name(site) -> str | None:

@@ -50,8 +50,8 @@ class Dead(Check):
             return
         unit = -1 if out.dim() <= 3 else 1
         units = out.shape[unit]
-        alive = out.movedim(unit, -1).reshape(-1, units).amax(0) > 0
-        entry[3].append((units, units - int(alive.sum())))
+        dead = out.movedim(unit, -1).reshape(-1, units).amax(0) == 0  # NaN is not 0
+        entry[3].append((units, int(dead.sum())))
         if key not in self.written:
             self.written[key] = _written(out, op.result.grad_fn)
 
