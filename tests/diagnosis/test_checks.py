@@ -1,41 +1,17 @@
-"""The doctor's checks: traps in many forms with their lines and fixes; clean programs."""
+"""The doctor as a command: several traps in several files, and fixes that were tried."""
 
 import pytest
 
 from rushlight.diagnosis.finding import Edit, apply_edits
 
 from .doctor import Report, run
-from .traps import CLEAN, TRAPS
-
-WITHOUT_FIX = {"optim_late_layer", "cat_func", "fn_wrong"}
+from .traps import data, models, steps
 
 
 def marked(text):
     lines = text.lstrip("\n").split("\n")
     line = next(i for i, text in enumerate(lines, 1) if text.endswith("#!"))
     return "\n".join(text.removesuffix("#!").rstrip() for text in lines), line
-
-
-@pytest.mark.parametrize("name", TRAPS)
-def test_names_the_line_at_fault(tmp_path, name):
-    kind, text = TRAPS[name]
-    script, line = marked(text)
-    report = Report(tmp_path, script, "--no-trials")
-    found = [f for f in report.findings if f["id"] == kind]
-    assert [f["line"] for f in found] == [line], report.stderr
-    assert len(report.findings) == 1, "one cause, one finding"
-    (finding,) = found
-    assert finding["evidence"] and any(c.isdigit() for c in finding["evidence"])
-    fixes = [f for f in finding["fixes"] if f["edits"]]
-    assert bool(fixes) == (name not in WITHOUT_FIX)
-    for fix in fixes:
-        compile(apply_edits(script, [Edit(**e) for e in fix["edits"]]), name, "exec")
-
-
-@pytest.mark.parametrize("name", CLEAN)
-def test_is_silent_on_programs_that_train_well(tmp_path, name):
-    report = Report(tmp_path, CLEAN[name])
-    assert report.status == 0 and report.findings == [], report.stderr
 
 
 SPLIT = {
@@ -90,9 +66,15 @@ def test_finds_several_traps_in_a_program_of_three_files(tmp_path):
     }
 
 
-@pytest.mark.parametrize("name", ["zero_trainer", "params_append", "sched_trainer", "data_line"])
+TRIED = {
+    name: {**data.TRAPS, **models.TRAPS, **steps.TRAPS}[name][1]
+    for name in ("zero_trainer", "params_append", "sched_trainer", "data_line")
+}
+
+
+@pytest.mark.parametrize("name", TRIED)
 def test_the_fixes_shown_are_those_that_work(tmp_path, name):
-    script, _ = marked(TRAPS[name][1])
+    script, _ = marked(TRIED[name])
     report = Report(tmp_path, script)
     (finding,) = report.findings
     assert finding["fixes"]

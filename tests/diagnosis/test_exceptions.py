@@ -2,28 +2,11 @@
 
 import pytest
 
-from . import (
-    absent_mistakes,
-    attention_mistakes,
-    decided_mistakes,
-    everyday,
-    mistakes,
-    module_mistakes,
-    more_programs,
-    newer_mistakes,
-    programs,
-)
+from .mistakes import calls, graphs, shapes, states, types
 from .several import explained
 
-GROUPS = {n: getattr(programs, n) for n in ("SHAPES", "LABELS", "AUTOGRAD", "REST")}
-GROUPS["MORE"] = more_programs.MORE
-GROUPS["EVERYDAY"] = everyday.EVERYDAY
-GROUPS["MISTAKES"] = mistakes.MISTAKES
-GROUPS["MODULES"] = module_mistakes.MISTAKES
-GROUPS["ATTENTION"] = attention_mistakes.MISTAKES
-GROUPS["DECIDED"] = decided_mistakes.MISTAKES
-GROUPS["ABSENT"] = absent_mistakes.MISTAKES
-GROUPS["NEWER"] = newer_mistakes.MISTAKES
+GROUPS = {m.__name__.rpartition(".")[2]: m.MISTAKES for m in
+          (calls, graphs, shapes, states, types)}  # fmt: skip
 # What no change of text mends by itself.
 WITHOUT_FIX = {
     "cut by argmax", "a worker", "numpy roundtrip", "accuracy loss", "index gather",

@@ -8,7 +8,7 @@ LEAST_TURNS = 32  # that are heard in full, however slow the machine is, and so 
 LEAST_SECONDS = 0.25  # the first ones
 WINDOW = 8  # turns that are heard in a row
 MOST_SHARE = 0.1  # of the time that listening may take
-LEAST_CALLS = 32  # of one model at one place that are always heard
+LEAST_CALLS = 128  # of one model at one place that are always heard
 
 CALL, BACKWARD, STEP = range(3)  # what ends a turn: the last of them that a program has
 
@@ -58,5 +58,5 @@ class Rests:
         """
         key = (id(frame.f_code), frame.f_lasti, id(module))
         count = self._calls[key] = self._calls.get(key, 0) + 1
-        self._woken |= self.resting and count <= LEAST_CALLS
+        self._woken |= self.resting and count <= LEAST_TURNS
         return count <= LEAST_CALLS

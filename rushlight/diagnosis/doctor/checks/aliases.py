@@ -394,9 +394,6 @@ class SharedArray(Check):
             fixes.append(Fix(text, [site.source.replace((call.args[0], text))]))
         return found(
             "array-shared", "wrong result", site, "these tensors all show one array's memory",
-            [
-                f"{count} tensors made here are alive, all at one address, and the array was "
-                "filled anew between them"
-            ],
+            [f"{count} tensors made here are alive, all at one address; the array was filled anew"],
             [], fixes,
         )  # fmt: skip

@@ -1,6 +1,323 @@
-"""Errors of models that were built with other numbers, or otherwise; like ``programs``."""
+"""Programs that raise over devices, checkpoints and datasets."""
+
+from . import HEAD
 
 MISTAKES = {
+    "cuda in an argument": (
+        "device-missing",
+        {
+            "settings.py": "DEVICE = 'cuda'  # <-\n",
+            "script.py": """
+            import torch, settings
+            class Trainer:
+                def __init__(self, device):
+                    self.net = torch.nn.Linear(2, 2).to(device)
+            Trainer(settings.DEVICE)
+            """,
+        },
+    ),
+    "cuda as a method": (
+        "device-missing",
+        HEAD + "net = nn.Linear(2, 2).cuda()  # <-\nnet(torch.ones(1, 2))\n",
+    ),
+    "a plain tensor attribute": (
+        "tensor-left-behind",
+        {
+            "model.py": """
+            import torch
+            from torch import nn
+            class Scaled(nn.Module):
+                def __init__(self, size):
+                    super().__init__()
+                    self.scale = torch.full((size,), 0.5)  # <-
+                    self.out = nn.Linear(size, 1)
+                def forward(self, x):
+                    x = x * self.scale
+                    return self.out(x)
+            """,
+            "script.py": """
+            import torch, model
+            device = torch.device("meta")
+            net = model.Scaled(3)
+            net.to(device)
+            net(torch.ones(2, 3, device=device))
+            """,
+        },
+    ),
+    "layers in a plain list": (
+        "tensor-left-behind",
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(2, 2) for _ in range(2)]  # <-
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+Net().to("meta")(torch.ones(1, 2, device="meta"))
+""",
+    ),
+    "made in forward": (
+        "tensor-left-behind",
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 2)
+    def forward(self, x):
+        noise = torch.ones(2)  # <-
+        return self.fc(x) + noise
+Net().to("meta")(torch.ones(1, 2, device="meta"))
+""",
+    ),
+    "saved from a wrapper": (
+        "checkpoint-names",
+        HEAD
+        + """
+def build():
+    return nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+class Keeper:
+    def __init__(self, net):
+        self.net = nn.DataParallel(net)
+    def state(self):
+        return self.net.state_dict()  # <-
+state = Keeper(build()).state()
+other = build()
+other.load_state_dict(state)
+""",
+    ),
+    "a whole checkpoint": (
+        "checkpoint-names",
+        HEAD
+        + """
+net = nn.Linear(2, 3)
+checkpoint = {"model": net.state_dict(), "epoch": 3}
+nn.Linear(2, 3).load_state_dict(checkpoint)  # <-
+""",
+    ),
+    "renamed layers": (
+        "checkpoint-names",
+        HEAD
+        + """
+class Old(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 3)
+class New(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(2, 3)
+New().load_state_dict(Old().state_dict())  # <-
+""",
+    ),
+    "another count of classes": (
+        "checkpoint-shapes",
+        HEAD
+        + """
+def build(classes):
+    return nn.Sequential(nn.Linear(2, 4), nn.Linear(4, classes))
+state = build(10).state_dict()
+net = build(5)  # <-
+net.load_state_dict(state)
+""",
+    ),
+    "a pickled object": (
+        "weights-only",
+        HEAD
+        + """
+import io
+class Settings:
+    pass
+buffer = io.BytesIO()
+torch.save({"settings": Settings()}, buffer)
+buffer.seek(0)
+torch.load(buffer)  # <-
+""",
+    ),
+    "cuda device parser": (
+        "device-missing",
+        HEAD
+        + """
+import argparse
+p = argparse.ArgumentParser()
+p.add_argument("--device", default="cuda:0")  # <-
+args = p.parse_args([])
+class Trainer:
+    def __init__(self, args):
+        self.device = torch.device(args.device)
+        self.net = nn.Linear(2, 2)
+        self.net.to(self.device)
+Trainer(args)
+""",
+    ),
+    "cuda kw": (
+        "device-missing",
+        HEAD
+        + """
+x = torch.ones(2, device="cuda")  # <-
+""",
+    ),
+    "load map location": (
+        "device-missing",
+        HEAD
+        + """
+cfg = dict(device="cuda", lr=0.1)  # <-
+def data():
+    return torch.ones(3).to(cfg["device"])
+data()
+""",
+    ),
+    "attr in submodule positional": (
+        "tensor-left-behind",
+        HEAD
+        + """
+class Pos(nn.Module):
+    def __init__(self, n, d):
+        super().__init__()
+        table = torch.zeros(n, d)
+        table[:, 0] = 1
+        self.table = table  # <-
+    def forward(self, x):
+        return x + self.table[: x.shape[1]]
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pos, self.fc = Pos(10, 4), nn.Linear(4, 2)
+    def forward(self, x):
+        return self.fc(self.pos(x))
+device = "meta"
+net = Net().to(device)
+net(torch.ones(2, 5, 4, device=device))
+""",
+    ),
+    "ddp prefix file": (
+        "checkpoint-names",
+        {
+            "train.py": """
+import torch
+from torch import nn
+def train(path, net):
+    model = nn.DataParallel(net)
+    torch.save(model.state_dict(), path)  # <-
+""",
+            "script.py": """
+import tempfile, os
+import torch
+from torch import nn
+import train
+path = os.path.join(tempfile.mkdtemp(), "a.pt")
+def build():
+    return nn.Sequential(nn.Linear(2, 3))
+train.train(path, build())
+net = build()
+net.load_state_dict(torch.load(path))
+""",
+        },
+    ),
+    "file prefix only": (
+        "checkpoint-names",
+        HEAD
+        + """
+state = {"module." + k: v for k, v in nn.Linear(2, 3).state_dict().items()}
+net = nn.Linear(2, 3)
+net.load_state_dict(state)  # <-
+""",
+    ),
+    "a module on meta": (
+        "meta-values",
+        HEAD
+        + """
+net = nn.Linear(2, 2, device="meta")
+net.to("cpu")  # <-
+""",
+    ),
+    "device_not_assigned": (
+        "tensor-left-behind",
+        """
+import torch
+from torch import nn
+
+device = "meta"
+model = nn.Linear(3, 1).to(device)
+x = torch.randn(2, 3)
+x.to(device) # <-
+print(model(x).shape)
+""",
+    ),
+    "collate_none": (
+        "sample-is-none",
+        """
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Images(Dataset):
+    def __len__(self): return 6
+    def __getitem__(self, i):
+        if i == 3:
+            return None # <-
+        return torch.randn(3)
+
+for batch in DataLoader(Images(), batch_size=2):
+    print(batch.shape)
+""",
+    ),
+    "worker_index": (
+        "dataset-too-long",
+        """
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Windows(Dataset):
+    def __init__(self, series, size):
+        self.series, self.size = series, size
+
+    def __len__(self):
+        return len(self.series) # <-
+
+    def __getitem__(self, i):
+        window = self.series[i:i + self.size]
+        return window, self.series[i + self.size]
+
+if __name__ == "__main__":
+    data = Windows(torch.arange(20.0), 4)
+    n = sum(len(w) for w, t in DataLoader(data, batch_size=4))
+    print(n)
+""",
+    ),
+    "shuffle_sampler": (
+        "sampler-and-shuffle",
+        """
+import torch
+from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
+
+data = TensorDataset(torch.randn(10, 2))
+sampler = WeightedRandomSampler(torch.ones(10), 10)
+loader = DataLoader(data, batch_size=2, sampler=sampler, shuffle=True) # <-
+print(len(loader))
+""",
+    ),
+    "cat_dtype_device": (
+        "tensor-left-behind",
+        """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scales = torch.linspace(0.1, 1.0, 4) # <-
+        self.fc = nn.Linear(8, 1)
+    def forward(self, x):
+        s = self.scales.expand(x.size(0), 4)
+        return self.fc(torch.cat([x, s], dim=1))
+
+net = Net().to("meta")
+print(net(torch.randn(3, 4, device="meta")).shape)
+""",
+    ),
     "hidden_size": (
         "checkpoint-shapes",
         """
@@ -384,151 +701,22 @@ torch.save(net.state_dict(), path)
 net.load_state_dict(path) # <-
 """,
     ),
-    "heads_view": (
-        "heads-do-not-divide",
+    "loaded_onto_meta": (
+        "loaded-onto-meta",
         """
 import torch
 from torch import nn
-class Attn(nn.Module):
-    def __init__(self, dim, heads):
-        super().__init__()
-        self.dim, self.heads = dim, heads
-        self.qkv = nn.Linear(dim, 3 * dim)
-        self.proj = nn.Linear(dim, dim)
-    def forward(self, x):
-        b, t, c = x.shape
-        q, k, v = self.qkv(x).chunk(3, dim=-1)
-        q = q.view(b, t, self.heads, self.dim // self.heads).transpose(1, 2)
-        k = k.view(b, t, self.heads, self.dim // self.heads).transpose(1, 2)
-        v = v.view(b, t, self.heads, self.dim // self.heads).transpose(1, 2)
-        a = (q @ k.transpose(-2, -1)).softmax(-1) @ v
-        return self.proj(a.transpose(1, 2).reshape(b, t, c))
-Attn(64, 6)(torch.randn(2, 10, 64)) # <-
-""",
-    ),
-    "heads_head_dim": (
-        "heads-do-not-divide",
-        """
-import torch
-from torch import nn
-class Attn(nn.Module):
-    def __init__(self, dim=100, n_heads=8): # <-
-        super().__init__()
-        self.n_heads = n_heads
-        self.head_dim = dim // n_heads
-        self.q = nn.Linear(dim, dim)
-    def forward(self, x):
-        b, t, _ = x.size()
-        q = self.q(x).view(b, t, self.n_heads, self.head_dim)
-        return q.flatten(2)
-model = Attn()
-model(torch.randn(2, 5, 100))
-""",
-    ),
-    "heads_reshape_3": (
-        "heads-do-not-divide",
-        """
-import torch
-from torch import nn
-class SelfAttention(nn.Module):
-    def __init__(self, dim, num_heads=8):
-        super().__init__()
-        self.num_heads = num_heads
-        self.qkv = nn.Linear(dim, dim * 3)
-    def forward(self, x):
-        B, N, C = x.shape
-        qkv = self.qkv(x).reshape(B, N, 3, self.num_heads, C // self.num_heads)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)
-        return (q @ k.mT).softmax(-1) @ v
-class Block(nn.Module):
-    def __init__(self, dim, heads):
-        super().__init__()
-        self.attn = SelfAttention(dim, heads)
-    def forward(self, x):
-        return self.attn(x)
-Block(60, 8)(torch.randn(2, 5, 60)) # <-
-""",
-    ),
-    "heads_cfg_class": (
-        "heads-do-not-divide",
-        """
-import torch
-from torch import nn
-from dataclasses import dataclass
-@dataclass
-class Config:
-    n_embd: int = 48
-    n_head: int = 5 # <-
-class Attn(nn.Module):
-    def __init__(self, config):
-        super().__init__()
-        self.n_head = config.n_head
-        self.n_embd = config.n_embd
-        self.c_attn = nn.Linear(config.n_embd, 3 * config.n_embd)
-    def forward(self, x):
-        B, T, C = x.size()
-        q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-        k = k.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
-        return k
-Attn(Config())(torch.randn(2, 6, 48))
-""",
-    ),
-    "heads_script": (
-        "heads-do-not-divide",
-        """
-import torch
-x = torch.randn(2, 10, 30)
-heads = 4 # <-
-b, t, d = x.shape
-y = x.view(b, t, heads, d // heads)
-""",
-    ),
-    "mha_class_heads": (
-        "heads-do-not-divide",
-        """
-import torch
-from torch import nn
-class Block(nn.Module):
-    def __init__(self, dim, heads):
-        super().__init__()
-        self.attn = nn.MultiheadAttention(dim, heads, batch_first=True)
-    def forward(self, x):
-        return self.attn(x, x, x)[0]
 class Net(nn.Module):
-    def __init__(self, dim=64, depth=2, heads=6): # <-
+    def __init__(self, d):
         super().__init__()
-        self.blocks = nn.ModuleList([Block(dim, heads) for _ in range(depth)])
+        self.a, self.b = nn.Linear(d, d), nn.Linear(d, 2)
     def forward(self, x):
-        for b in self.blocks: x = b(x)
-        return x
-net = Net()
-net(torch.randn(2, 3, net.blocks[0].attn.embed_dim))
+        return self.b(torch.relu(self.a(x)))
+state = Net(5).state_dict()
+with torch.device("meta"):
+    net = Net(5)
+net.load_state_dict(state) # <-
+print(net(torch.randn(3, 5)).shape)
 """,
-    ),
-    "heads_other_file": (
-        "heads-do-not-divide",
-        {
-            "config.py": """
-width = 64
-heads = 7 # <-
-""",
-            "attention.py": """
-from torch import nn
-class Heads(nn.Module):
-    def __init__(self, d, h):
-        super().__init__()
-        self.h, self.w = h, d // h
-        self.q = nn.Linear(d, d)
-    def forward(self, x):
-        return self.q(x).reshape(x.shape[0], x.shape[1], self.h, self.w)
-""",
-            "script.py": """
-import torch
-import config
-from config import heads
-from attention import Heads
-Heads(config.width, heads)(torch.randn(2, 5, 64))
-""",
-        },
     ),
 }

@@ -441,7 +441,7 @@ for step in range(30):
             p.lerp_(q, 0.05)
 print("done")
 """,
-    "vae": """
+    "vae_in_classes": """
 import torch
 from torch import nn
 import torch.nn.functional as F

@@ -1,0 +1,1 @@
+"""Programs with one trap each, by subject, and clean ones; ``#!`` marks the line at fault."""
