@@ -79,3 +79,41 @@ def test_silent_on_programs_that_train_well():
                       if f["id"] not in OF_THE_MACHINE]) or report["error"]
     }  # fmt: skip
     assert not wrong
+
+
+EPISODE = """
+import torch
+from torch import nn
+policy = nn.Sequential(nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 2))
+opt = torch.optim.Adam(policy.parameters(), lr=1e-2)
+for episode in range(3):
+    log_probs = []
+    for t in range(40):
+        chosen = torch.distributions.Categorical(logits=policy(torch.randn(64, 4)))
+        log_probs.append(chosen.log_prob(chosen.sample()).sum())
+    loss = -torch.cat(log_probs).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+UNSCALED = """
+import torch
+from torch import nn
+net = nn.Linear(4, 1).half()
+opt = torch.optim.AdamW(net.parameters())
+scaler = torch.amp.GradScaler("cpu")
+for step in range(8):
+    loss = net(torch.ones(2, 4).half()).float().mean()
+    scaler.scale(loss / 4).backward()
+    if step % 4 == 3:
+        scaler.unscale_(opt)
+        scaler.step(opt)
+        scaler.update()
+"""
+
+
+@pytest.mark.parametrize("program", [EPISODE, UNSCALED])
+def test_what_an_error_kept_from_happening_is_no_finding(program):
+    said = doctored({"it": program}, fixes=False)["it"]
+    assert said["error"] is not None
+    assert not [f["id"] for f in said["findings"] if f["severity"] != "error"]

@@ -165,8 +165,8 @@ def _assigned_later(raised: Raised, entered) -> list[upstream.Spot]:
         if not isinstance(getattr(node, "ctx", None), ast.Load) or _is_called(node):
             continue
         if isinstance(node, ast.Name) and turns:
-            inside = [s for s in source.assignments(node.id, function) if _is_within(s, turns[-1])]
-            if inside and not any(s.lineno < statement.lineno for s in inside):
+            bound = source.assignments(node.id, function)
+            if any(_is_carried_by(loop, bound, statement) for loop in turns):
                 found.append(upstream.Spot(source, node))
         elif isinstance(node, ast.Name) and function is not None:
             before = source.last_assignment(
@@ -226,6 +226,12 @@ def _is_called(node: ast.AST) -> bool:
 
 def _is_within(node: ast.AST, loop: ast.AST) -> bool:
     return loop.lineno <= node.lineno <= loop.end_lineno and node is not loop
+
+
+def _is_carried_by(loop, bound: list, statement) -> bool:
+    """Whether a loop binds a name, and in each turn only after a statement has read it."""
+    inside = [s for s in bound if _is_within(s, loop)]
+    return bool(inside) and not any(s.lineno < statement.lineno for s in inside)
 
 
 def _is_constructor(source, statement) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import rushlight
 from rushlight import nn
 
-from .. import changes, upstream, values
+from .. import changes, construction, upstream, values
 from ..finding import Fix, Related
 from ..registry import explains, kind
 from ..source import Source
@@ -61,6 +61,8 @@ class Cut:
     spot: upstream.Spot
     why: str
     fixes: list[Fix]
+    inner: ast.AST | None = None  # what was cut off
+    at: object = None  # the frame that it stands in
 
 
 @explains(
@@ -83,9 +85,8 @@ def no_graph(raised: Raised):
             + (f", made at {where}" if where else "")
         )
     related = [Related(at.file, at.line, "backward, which needs the graph")]
-    cuts = search.cuts
-    if not cuts:
-        cuts = search.switched_off() or search.frozen() or search.plain_leaf(at)
+    sure, likely = search.on_the_way()
+    cuts = sure or search.switched_off() or search.frozen() or likely or search.plain_leaf(at)
     if not cuts:
         return None
     cut = cuts[0]
@@ -130,11 +131,12 @@ class _Search:
         self.raised = raised
         self.cuts: list[Cut] = []
         self.seen: set[int] = set()
+        self.arguments: dict = {}  # (function, parameter): the expression that a call gave it
         self.modules: list = []
         self.tensors: list = []
 
     def expression(self, node: ast.AST, source: Source, at, depth: int) -> None:
-        if node is None or id(node) in self.seen or depth > 12 or len(self.seen) > 400:
+        if node is None or id(node) in self.seen or depth > 30 or len(self.seen) > 400:
             return
         self.seen.add(id(node))
         if at is not None and isinstance(node, (ast.Name, ast.Attribute)):
@@ -239,7 +241,7 @@ class _Search:
             if isinstance(held, (list, tuple)):
                 text = f"{changes.torch_name(source)}.stack({text})"
             fixes.append(Fix(f"{_short(source, node)} -> {text}", [source.replace((node, text))]))
-        self.cuts.append(Cut(upstream.Spot(source, node), why, fixes))
+        self.cuts.append(Cut(upstream.Spot(source, node), why, fixes, inner, at))
         return True
 
     def _name(self, node, source: Source, at, depth: int) -> None:
@@ -254,6 +256,8 @@ class _Search:
             statement = source.last_assignment(node.id, node.lineno, scope)
             value = getattr(statement, "value", None)
             spot = upstream.Spot(source, value) if value is not None else None
+            if spot is None:
+                spot = self.arguments.get((scope, node.id))
         elif source.class_of(node) is not None and ast.unparse(node.value) == "self":
             spot = _kept_before(node, source)
         if spot is not None:
@@ -273,16 +277,41 @@ class _Search:
             target = getattr(type(holder), node.func.attr, None) if holder is not None else None
         if isinstance(target, nn.Module):
             self.modules.append(target)
+            self._bind(node, type(target).forward, source, at)
             for module in list(target.modules())[:200]:
                 kind_ = type(module)
                 if not kind_.__module__.startswith(("rushlight", "torch")):
                     self._function(kind_.forward, depth)
         elif isinstance(target, (types.FunctionType, types.MethodType)):
+            self._bind(node, target, source, at)
             self._function(target, depth)
+
+    def _bind(self, call: ast.Call, function, source: Source, at) -> None:
+        """Notes which expressions a call gives to the parameters of a function of the user's."""
+        found = upstream.definition(function)
+        if found is None:
+            return
+        names = [a.arg for a in found[1].args.args]
+        for place, name in enumerate(n for n in names if n not in ("self", "cls")):
+            given = construction.argument(call, place, name)
+            if given is not None:
+                self.arguments[found[1], name] = upstream.Spot(source, given, at)
 
     def _function(self, function, depth: int) -> None:
         for spot in upstream.returned(function):
             self.expression(spot.node, spot.source, None, depth + 1)
+
+    def on_the_way(self) -> tuple[list[Cut], list[Cut]]:
+        """The cuts behind which something learns: surely, and as far as the source tells."""
+        ranks = [(cut, self._behind(cut)) for cut in self.cuts]
+        return [c for c, rank in ranks if rank == 2], [c for c, rank in ranks if rank == 1]
+
+    def _behind(self, cut: Cut) -> int:
+        if cut.inner is None:
+            return 2
+        reach = _Reach(self.raised, self.arguments)
+        reach.expression(cut.inner, cut.spot.source, cut.at, 0)
+        return reach.rank
 
     # ---- Where nothing cuts
 
@@ -343,6 +372,48 @@ class _Search:
             text = changes.with_keyword(spot.source, spot.node, "requires_grad", "True")
         fix = Fix(text, [spot.source.replace((spot.node, text))])
         return [Cut(spot, f"{ast.unparse(chosen[0][0])} does not require grad", [fix])]
+
+
+class _Reach(_Search):
+    """Walks back from what was cut off; ``rank`` says whether something that learns is there.
+
+    2 for a tensor that requires grad or a module with such parameters, 1 for a parameter or an
+    attribute of self that is not known, 0 for mere data.
+    """
+
+    def __init__(self, raised: Raised, arguments: dict):
+        super().__init__(raised)
+        self.arguments, self.rank = arguments, 0
+
+    def expression(self, node: ast.AST, source: Source, at, depth: int) -> None:
+        if isinstance(node, ast.Call) and at is None:
+            frame = next((f for f in reversed(self.raised.frames) if f.file == source.file), None)
+            self._called(frame.value(node.func, None) if frame is not None else None)
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            held = at.value(node, None) if at is not None else None
+            function = source.function_of(node)
+            if values.is_tensor(held) and held.requires_grad:
+                self.rank = 2
+            elif at is None and isinstance(node, ast.Name) and function is not None:
+                given = [a.arg for a in getattr(function.args, "args", ())]
+                unknown = node.id in given and (function, node.id) not in self.arguments
+                self.rank = max(self.rank, int(unknown))
+        super().expression(node, source, at, depth)
+
+    def _called(self, target) -> None:
+        if isinstance(target, nn.Module) and any(p.requires_grad for p in target.parameters()):
+            self.rank = 2
+
+    def _call(self, node: ast.Call, source: Source, at, depth: int) -> None:
+        if at is not None:
+            self._called(at.value(node.func, None))
+        super()._call(node, source, at, depth)
+
+    def _mode(self, node: ast.AST, source: Source) -> bool:
+        return False
+
+    def _cut(self, node: ast.AST, source: Source, at) -> bool:
+        return False
 
 
 def _kept_before(node: ast.Attribute, source: Source) -> upstream.Spot | None:

@@ -1183,4 +1183,75 @@ gp = gradient_penalty(critic, torch.randn(4, 2), torch.randn(4, 2))
 print(gp.requires_grad)
 """,
     ),
+    "state_of_each_epoch": (
+        "graph-carried-over",
+        """
+import torch
+from torch import nn
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(3, 5, batch_first=True)
+        self.out = nn.Linear(5, 2)
+    def begin(self, batch):
+        return torch.zeros(1, batch, 5), torch.zeros(1, batch, 5)
+    def forward(self, x, memory):
+        y, memory = self.rnn(x, memory)
+        return self.out(y), memory
+
+tagger, criterion = Tagger(), nn.CrossEntropyLoss()
+opt = torch.optim.SGD(tagger.parameters(), lr=0.1)
+for epoch in range(2):
+    memory, seen = tagger.begin(4), 0.0
+    for x in torch.randn(3, 4, 6, 3):
+        scores, memory = tagger(x, memory) # <-
+        loss = criterion(scores.flatten(0, 1), (x[..., 0] > 0).long().flatten())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        seen += loss.item()
+print(seen > 0)
+""",
+    ),
+    "frozen_with_labels_of_a_comparison": (
+        "loss-without-graph",
+        """
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU())
+net.append(nn.Linear(8, 2))
+for p in net.parameters():
+    p.requires_grad = False # <-
+x = torch.randn(16, 4)
+labels = (torch.rand(16) < 0.5).long()
+loss = nn.CrossEntropyLoss()(net(x), labels)
+loss.backward()
+""",
+    ),
+    "overlap_of_thresholds": (
+        "loss-without-graph",
+        """
+import torch
+from torch import nn
+
+def discs(n, size=8):
+    y, x = torch.meshgrid(torch.arange(size), torch.arange(size), indexing="ij")
+    r = torch.randint(2, 4, (n, 1, 1))
+    return ((x - 4) ** 2 + (y - 4) ** 2 < r ** 2).float().unsqueeze(1)
+
+def overlap_loss(logits, mask, eps=1e-6):
+    hit = (logits > 0) * 1.0 # <-
+    both = (hit * mask).sum(dim=(1, 2, 3))
+    return (1 - (2 * both + eps) / (hit.sum(dim=(1, 2, 3)) + mask.sum(dim=(1, 2, 3)) + eps)).mean()
+
+def train(net, masks):
+    for mask in masks.split(4):
+        loss = overlap_loss(net(mask + 0.1 * torch.randn_like(mask)), mask)
+        loss.backward()
+
+train(nn.Conv2d(1, 1, 3, padding=1), discs(8))
+""",
+    ),
 }

@@ -1449,4 +1449,18 @@ for step in range(5):
     opt.step()
 print("ok")
 """,
+    "numpy_row_drawn_twice": """
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+class Pairs(Dataset):
+    def __init__(self):
+        self.rows = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
+    def __len__(self):
+        return 24
+    def __getitem__(self, i):
+        return torch.from_numpy(self.rows[i % 6]), torch.from_numpy(self.rows[i * i % 6])
+for a, b in DataLoader(Pairs(), batch_size=24):
+    print((a - b).square().sum().item() > 0)
+""",
 }

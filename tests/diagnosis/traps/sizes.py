@@ -478,4 +478,24 @@ for _ in range(8):
     o.step()
 """,
     ),
+    "nan_in_all_that_follows": (
+        "nan-made",
+        """
+import torch
+from torch import nn
+torch.manual_seed(0)
+x, y = torch.randn(32, 6), torch.randint(0, 3, (32,))
+x[:, 0] = 0
+net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 3))
+first = nn.Linear(6, 6)
+opt = torch.optim.Adam([*first.parameters(), *net.parameters()], lr=1e-3)
+for step in range(40):
+    scaled = first(x) * (x / x.abs().amax(0)) #!
+    loss = nn.functional.cross_entropy(net(scaled), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print("done")
+""",
+    ),
 }

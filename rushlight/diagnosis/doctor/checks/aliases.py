@@ -377,9 +377,7 @@ class SharedArray(Check):
             return
         content = array.flat[:: max(1, array.size // 1024)].tobytes()
         alive = [(r, then) for r, then in self.made.get(site, ()) if r() is not None][-20:]
-        filled = [
-            r for r, then in alive if then != content and r().data_ptr() == tensor.data_ptr()
-        ]
+        filled = [r for r, then in alive if then != content and r().data_ptr() == tensor.data_ptr()]
         if len(filled) >= 2:  # one may still be bound to the name of the turn before
             self.seen[site] = max(self.seen.get(site, 0), len(filled) + 1)
         self.made[site] = [*alive, (weakref.ref(tensor), content)]

@@ -424,6 +424,8 @@ class Unused(Check):
 
     def findings(self, doctor):
         kept = next(c for c in doctor.checks if isinstance(c, Kept))
+        if doctor.error is not None and not kept.backwards:
+            return []
         told = {f.line for f in kept.findings(doctor)}
         out = []
         for key, place in self.passes.places.items():

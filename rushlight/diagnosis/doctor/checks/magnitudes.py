@@ -370,6 +370,8 @@ class Magnitudes(Check):
             _g, weight, update = look.sizes.get(id(least), (0, 0, 0))
             if not top or rms(look, least) > 1e-6 * top or update > 1e-6 * weight or not weight:
                 return None
+            if not math.isfinite(top):
+                return None
         look = w.looks[-1]
         shown = sorted(layers, key=lambda p: rms(look, p))
         shown = [shown[0], shown[len(shown) // 2], shown[-1]]
