@@ -64,12 +64,12 @@ def undisturbed(seconds: float = 0.2):
         torch.set_rng_state(state)
 
 
-class _TooLong(BaseException):
+class TooLong(BaseException):
     """Raised by the alarm; no ``except Exception`` of the user's catches it."""
 
 
 def _too_long(*_):
-    raise _TooLong
+    raise TooLong
 
 
 def expression(frame, names: dict, text: str, seconds: float = 0.2) -> Outcome:
@@ -78,7 +78,7 @@ def expression(frame, names: dict, text: str, seconds: float = 0.2) -> Outcome:
         code = compile(text.strip(), "<trial>", "eval")
         with undisturbed(seconds):
             eval(code, frame.f_globals, dict(names))
-    except _TooLong:
+    except TooLong:
         return Outcome(False, refused=f"took longer than {seconds} s")
     except Exception as error:
         return Outcome(False, error=f"{type(error).__name__}: {error}".splitlines()[0])
@@ -91,7 +91,7 @@ def value(frame, names: dict, text: str, seconds: float = 0.2):
         code = compile(text.strip(), "<trial>", "eval")
         with undisturbed(seconds):
             return eval(code, frame.f_globals, dict(names))
-    except (_TooLong, Exception):
+    except (TooLong, Exception):
         return None
 
 

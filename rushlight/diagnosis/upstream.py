@@ -315,8 +315,7 @@ def data_tensor(raised, wanted) -> object:
     from rushlight.utils.data import TensorDataset
 
     for dataset in datasets(raised):
-        while hasattr(dataset, "dataset"):
-            dataset = dataset.dataset
+        dataset = whole_dataset(dataset)
         if isinstance(dataset, TensorDataset):
             rows = [(t, t.shape[1:]) for t in dataset.tensors]
         else:
@@ -325,6 +324,13 @@ def data_tensor(raised, wanted) -> object:
             if tensor.dtype == wanted.dtype and shape == wanted.shape[1:]:
                 return tensor
     return None
+
+
+def whole_dataset(dataset):
+    """The dataset that subsets and other wrappers take their rows from."""
+    while hasattr(dataset, "dataset"):
+        dataset = dataset.dataset
+    return dataset
 
 
 def datasets(raised) -> list:

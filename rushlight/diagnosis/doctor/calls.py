@@ -74,7 +74,11 @@ def is_user(code) -> bool:
 
 def frame_here(depth: int = 1):
     """The innermost frame of the user's, or None."""
-    frame = sys._getframe(depth)
+    return user_frame(sys._getframe(depth))
+
+
+def user_frame(frame):
+    """A frame if it is the user's, or else the one that led to it; None if there is none."""
     while frame is not None and not is_user(frame.f_code):
         frame = frame.f_back
     return frame

@@ -56,6 +56,13 @@ def modules_in(room: dict) -> Iterator[tuple[str, nn.Module]]:
                 yield from ((f"{name}.{n}", v) for n, v in held if isinstance(v, nn.Module))
 
 
+def parts_of(batch) -> dict:
+    """A batch's parts by key or number; of anything but a container itself, by None."""
+    if isinstance(batch, dict):
+        return batch
+    return dict(enumerate(batch)) if isinstance(batch, (list, tuple)) else {None: batch}
+
+
 def parameters_of(optimizer) -> list:
     """The parameters that an optimizer holds."""
     return [p for group in optimizer.param_groups for p in group["params"]]

@@ -36,7 +36,7 @@ def outermost_call():
         frame = frame.f_back
     at = frame
     while at is not None:
-        if at.f_code.co_name == "forward" and hasattr(at.f_locals.get("self"), "named_modules"):
+        if is_forward(at):
             return None
         at = at.f_back
     return frame

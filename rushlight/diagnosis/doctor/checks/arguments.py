@@ -273,7 +273,7 @@ class Predicted(Check):
 
 def _are_labels(value, shape) -> bool:
     """Whether a tensor holds one class of (samples, classes) for each sample; not their order."""
-    if not isinstance(value, _C.TensorBase) or tuple(value.shape) != shape[:1] or 1 in shape:
+    if not isinstance(value, _C.TensorBase) or tuple(value.shape) != shape[:1] or min(shape) < 2:
         return False
     if value.is_floating_point() or value.dtype is rushlight.bool or int(value.max()) >= shape[1]:
         return False

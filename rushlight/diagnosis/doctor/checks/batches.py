@@ -108,12 +108,9 @@ class Varying(Check):
 
     def batch(self, loader, batch):
         entry = self.loaders.setdefault(id(loader), (loader, Counter()))
-        if isinstance(batch, _C.TensorBase):
-            entry[1][None, batch.dtype] += 1
-        elif isinstance(batch, (list, tuple, dict)):
-            for key, part in batch.items() if isinstance(batch, dict) else enumerate(batch):
-                if isinstance(part, _C.TensorBase):
-                    entry[1][key, part.dtype] += 1
+        for key, part in places.parts_of(batch).items():
+            if isinstance(part, _C.TensorBase):
+                entry[1][key, part.dtype] += 1
 
     def findings(self, doctor):
         out = []

@@ -71,9 +71,7 @@ class Float64(Check):
         doctor.watch.on("loader", self.loader)
 
     def loader(self, loader):
-        dataset = loader.dataset
-        while hasattr(dataset, "dataset"):
-            dataset = dataset.dataset
+        dataset = upstream.whole_dataset(loader.dataset)
         if len(self.datasets) < 8 and all(d is not dataset for d in self.datasets):
             self.datasets.append(dataset)
 
