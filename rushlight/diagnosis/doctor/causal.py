@@ -10,7 +10,7 @@ from rushlight import _C
 from rushlight.overrides import TorchFunctionMode
 
 from .. import trial
-from .calls import is_user, site_of
+from .calls import site_of, user_frame
 from .passes import CLASS_LOSSES
 from .watch import is_forward
 
@@ -24,13 +24,14 @@ class Given:
     def __init__(self, tokens):
         self.tokens = tokens
         self.module, self.arguments, self.site = None, {}, None
-        frame = sys._getframe(1)
+        frame, outermost = sys._getframe(1), None
         while frame is not None:
-            if is_forward(frame):
-                self.arguments = arguments_of(frame)
-                self.module = self.arguments.pop("self")
-                self.site = caller(frame)
+            outermost = frame if is_forward(frame) else outermost
             frame = frame.f_back
+        if outermost is not None:
+            self.arguments = arguments_of(outermost)
+            self.module = self.arguments.pop("self")
+            self.site = site_of(user_frame(outermost.f_back))
 
 
 def arguments_of(frame) -> dict:
@@ -48,14 +49,6 @@ def _cut_off(value):
     if type(value) is dict:
         return {k: _cut_off(v) for k, v in value.items()}
     return value
-
-
-def caller(frame):
-    """The user's place that called what runs in a frame."""
-    frame = frame.f_back
-    while frame is not None and not is_user(frame.f_code):
-        frame = frame.f_back
-    return site_of(frame)
 
 
 def is_one(a, b) -> bool:
@@ -99,7 +92,7 @@ def own_token_seen(given: Given, axis: int, start: int) -> str | None:
                 part._forward_pre_hooks.clear()
             before, after = (_scores(twin, given, t, axis) for t in (tokens, changed))
             far = (before - after).abs().amax((0, 2)) > NEAR * before.abs().max()
-    except BaseException:
+    except (trial.TooLong, Exception):
         return None
     reached = [i for i, is_far in enumerate(far.tolist()) if is_far]
     first = at if len(far) == total else at - start

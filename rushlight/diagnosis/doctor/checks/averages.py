@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from typing import ClassVar
 
 from rushlight import _C
@@ -33,26 +32,46 @@ REDUCTIONS = {
     "huber_loss": 2, "kl_div": 2,
 }  # fmt: skip
 LEAST_OFF = 0.01  # of the mean over the rows
-MOST_KEPT = 2000  # values of a list that are added up before each batch
+
+
+class _Sum:
+    """What a loop adds to, or appends to; ``addends`` is what came to it with each batch."""
+
+    def __init__(self, text, node):
+        self.text, self.node, self.addends = text, node, []
+        self._before = None  # the number at the last look, or how long the list was
+
+    def look(self, value) -> bool:
+        """Before each batch and at the end; whether it is a number, or only numbers are new."""
+        is_list = isinstance(value, (list, tuple))
+        now = len(value) if is_list else _number(value)
+        before, self._before = self._before, now
+        if now is None or before is None:
+            return now is not None
+        added = [_number(v) for v in value[before:]] if is_list else [now - before]
+        if None in added:
+            return False
+        self.addends.append(sum(added))
+        return True
 
 
 class _Pass:
     """One pass over a loader that has led to no step so far, and what its loop added up.
 
-    ``sizes`` of its batches, ``means`` that were computed in each, ``states`` the values of what
-    the loop accumulates, by their text, before each batch.
+    ``sizes`` of its batches, ``means`` that were computed in each, ``sums`` of numbers that the
+    loop accumulates.
     """
 
     def __init__(self, loader, source, loop):
         self.loader, self.source, self.loop = loader, source, loop
-        self.sums = _accumulating(loop)
-        self.sizes, self.means, self.states = [], [], []
+        self.sums = [_Sum(*one) for one in _accumulating(loop)]
+        self.sizes, self.means = [], []
         self.rows = None  # how the loop's body says how many rows a batch has
         self.text = None  # and what it calls the loader
 
     def look(self, frame):
         at = Failed(frame, self.source.file, self.loop.lineno, "", self.source, None)
-        self.states.append({text: _number(at.value(node, None)) for text, node in self.sums})
+        self.sums = [s for s in self.sums if s.look(at.value(s.node, None))]
         if self.sizes and self.rows is None:
             self.rows = _rows_in(at, self.loop.target)
             parts = [n for n in ast.walk(self.loop.iter) if isinstance(n, ast.expr)]
@@ -61,16 +80,12 @@ class _Pass:
 
     def averaged(self):
         """(what was added up, its addends) where each addend is a mean of its batch."""
-        for text, _ in self.sums:
-            values = [state[text] for state in self.states]
-            if len(values) != len(self.sizes) + 1 or None in values:
-                continue
-            addends = [b - a for a, b in itertools.pairwise(values)]
-            if all(
+        for s in self.sums:
+            if len(s.addends) == len(self.sizes) and all(
                 any(_same(a, m) for m in means)
-                for a, means in zip(addends, self.means, strict=True)
+                for a, means in zip(s.addends, self.means, strict=True)
             ):
-                yield text, addends
+                yield s.text, s.addends
 
 
 @check
@@ -116,8 +131,7 @@ class Uneven(Check):
     def batch(self, loader, batch):
         self.current = self.running.get(id(loader))
         if self.current is not None:
-            parts = batch.values() if isinstance(batch, dict) else batch
-            parts = parts if isinstance(batch, (dict, list, tuple)) else [batch]
+            parts = places.parts_of(batch).values()
             sizes = [len(p) for p in parts if isinstance(p, _C.TensorBase) and p.dim()]
             self.current.sizes.append(sizes[0] if sizes else 0)
             self.current.means.append([])
@@ -252,21 +266,14 @@ def _rows_in(at, target) -> str | None:
         value = at.value(name, None)
         if isinstance(value, _C.TensorBase) and value.dim():
             return f"len({name.id})"
-        parts = value.items() if isinstance(value, dict) else ()
-        parts = enumerate(value) if isinstance(value, (list, tuple)) else parts
-        for key, part in parts:
-            if isinstance(part, _C.TensorBase) and part.dim():
+        for key, part in places.parts_of(value).items():
+            if key is not None and isinstance(part, _C.TensorBase) and part.dim():
                 return f"len({name.id}[{key!r}])"
     return None
 
 
 def _number(value):
-    """A number, that of a tensor of one, or the sum of a list of such; None of anything else."""
-    if isinstance(value, (list, tuple)):
-        if len(value) > MOST_KEPT or (value and _number(value[-1]) is None):
-            return None
-        parts = [_number(v) for v in value]
-        return None if None in parts else sum(parts)
+    """A number, or that of a tensor of one; None of anything else."""
     if isinstance(value, _C.TensorBase):
         return value.item() if value.numel() == 1 and value.device.type == "cpu" else None
     return float(value) if isinstance(value, (int, float)) else None

@@ -15,7 +15,8 @@ from ...frames import called
 from ...registry import Check, check, kind
 from ...source import Source
 from .. import cuts, places
-from ..causal import Given, arguments_of, caller, is_one, own_token_seen, tensors_of
+from ..calls import site_of, user_frame
+from ..causal import Given, arguments_of, is_one, own_token_seen, tensors_of
 from ..passes import CLASS_LOSSES
 from ..places import found
 
@@ -80,9 +81,14 @@ class NextTokens(Check):
         doctor.watch.on("op", self.op, {*CLASS_LOSSES, "embedding", "one_hot"})
         doctor.watch.on("call", self.call)
         doctor.watch.on("batch", self.handed_on)
+        doctor.watch.on("stepped", self.stepped)
 
     def handed_on(self, loader, batch):
         self.batch = (loader, batch)
+
+    def stepped(self, optimizer):
+        """Batches are not held longer than the program needs them."""
+        self.given, self.results = [], {}
 
     def call(self, module, output, frame):
         if self.given:
@@ -134,9 +140,7 @@ class NextTokens(Check):
     def made(self, op, labels, fit):
         """(place, fixes) of what makes labels apart from tokens; None where they are one tensor."""
         loader, batch = self.batch or (None, ())
-        fields = batch
-        if not isinstance(batch, dict):
-            fields = dict(enumerate(batch if isinstance(batch, (list, tuple)) else ()))
+        fields = places.parts_of(batch)
         keys = [
             next((k for k, v in fields.items() if is_one(v, t)), None)
             for t in (fit.given.tokens, labels)
@@ -267,8 +271,8 @@ def _fit(given, nodes, scores, labels, ignored) -> Fit | None:
 
 def _given_twice(frame, given):
     """(site, arguments) of ``model(ids, ids)``, or of a function that was called so."""
-    calls = [(given.site, given.arguments), (caller(frame), arguments_of(frame))]
-    for site, arguments in calls:
+    caller = site_of(user_frame(frame.f_back))
+    for site, arguments in ((given.site, given.arguments), (caller, arguments_of(frame))):
         call = places.call_at(site) if site is not None else None
         if call is None or sum(is_one(v, given.tokens) for v in arguments.values()) < 2:
             continue
@@ -294,8 +298,7 @@ def _at_the_loss(source, call, uses):
 
 def _in_dataset(dataset, x, y):
     """(place, fixes) of what a dataset hands out as labels."""
-    while hasattr(dataset, "dataset"):
-        dataset = dataset.dataset
+    dataset = upstream.whole_dataset(dataset)
     if isinstance(dataset, TensorDataset):
         return _of_tensors(dataset, x, y)
     for spot in upstream.returned(type(dataset).__getitem__):

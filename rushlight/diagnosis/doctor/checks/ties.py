@@ -37,6 +37,7 @@ MAKING = frozenset(
     "from_numpy clone".split()
 )
 MOST_SEEN = 50_000  # modules looked at in search of ties
+MOST_AT_A_SITE = 1000  # ops of one place that are looked at: a program without steps makes many
 APART = re.compile(r"(?i)un-?(tie|tying|shar)|separate|independent|\binit|warm|start")
 
 
@@ -71,10 +72,14 @@ class Ties(Check):
     def start(self, doctor):
         self.watch = doctor.watch
         self.ties, self.seen, self.looked, self.steps = {}, 0, set(), 0
-        self.watch.on("op", self.event, MAKING)
+        self.watch.on("op", self.op, MAKING)
         self.watch.on("load_state_dict", self.event)
         self.watch.on("optimizer", self.event)
         self.watch.on("step", self.step)
+
+    def op(self, op):
+        if op.site.count <= MOST_AT_A_SITE:
+            self.event()
 
     def event(self, *_):
         """Before training: which parameters are one, and where that still was so."""
@@ -115,7 +120,7 @@ class Ties(Check):
     def step(self, optimizer):
         self.steps += 1
         if self.steps == 1:
-            self.watch.off("op", self.event)
+            self.watch.off("op", self.op)
         for tie in self.ties.values():
             if not tie.holds():
                 tie.steps += any(p is not None and p.grad is not None for p in tie.parameters)
