@@ -9,6 +9,7 @@ LEAST_SECONDS = 0.25  # the first ones
 WINDOW = 8  # turns that are heard in a row
 MOST_SHARE = 0.1  # of the time that listening may take
 LEAST_CALLS = 128  # of one model at one place that are always heard
+MOST_MODELS = 8  # at one place that are so: a search makes a model anew for each of its trials
 
 CALL, BACKWARD, STEP = range(3)  # what ends a turn: the last of them that a program has
 
@@ -26,7 +27,7 @@ class Rests:
         self._until = LEAST_TURNS  # the turn from which on a rest may begin
         self._latest = 0  # the turn at which a rest ends, though its owner was not met again
         self._kind, self._owner, self._woken = CALL, None, False
-        self._calls: dict[tuple, int] = {}
+        self._calls: dict[tuple, dict[int, int]] = {}  # by place, then by model
 
     def turn(self, kind: int, owner=None) -> None:
         """A turn ends: a rest may begin or end here.
@@ -56,7 +57,11 @@ class Rests:
 
         Another part of the training begins then, or an evaluation, and the next turns are heard.
         """
-        key = (id(frame.f_code), frame.f_lasti, id(module))
-        count = self._calls[key] = self._calls.get(key, 0) + 1
+        code = frame.f_code
+        place = (code.co_filename, code.co_firstlineno, code.co_name, frame.f_lasti)
+        counts = self._calls.setdefault(place, {})
+        if id(module) not in counts and len(counts) == MOST_MODELS:
+            return False
+        count = counts[id(module)] = counts.get(id(module), 0) + 1
         self._woken |= self.resting and count <= LEAST_TURNS
         return count <= LEAST_CALLS

@@ -10,7 +10,7 @@ import traceback
 import weakref
 from collections import defaultdict
 
-from rushlight import _C
+from rushlight import _C, nn
 
 from .calls import Calls, forget_here, is_user
 from .rests import BACKWARD, CALL, STEP, Rests
@@ -43,8 +43,12 @@ def outermost_call():
 
 
 def is_forward(frame) -> bool:
-    """Whether a frame runs a module's forward."""
-    return frame.f_code.co_name == "forward" and hasattr(frame.f_locals.get("self"), "_modules")
+    """Whether a frame runs a module's forward, whatever that calls its self."""
+    code = frame.f_code
+    if code.co_name != "forward" or not code.co_argcount:
+        return False
+    owner = frame.f_locals.get(code.co_varnames[0])
+    return nn.Module in type(owner).__mro__  # asks no attribute that the program may have made
 
 
 class Watch:
@@ -88,6 +92,7 @@ class Watch:
         self._undo = []
         self._counts = defaultdict(int)
         self.spent = 0.0  # seconds in listeners
+        self.unreliable: dict[int, object] = {}  # whose listeners failed, by id
         self.calls = None
         self.rests = Rests(lambda: self.spent + (self.calls.spent if self.calls else 0.0))
 
@@ -140,29 +145,32 @@ class Watch:
             self.call(event, listeners, details)
 
     def call(self, event: str, listeners, details) -> None:
-        """Calls some; the program does not get what they raise, nor ``calls`` what they compute."""
+        """Calls some; the program does not get what they raise, nor its modes what they compute."""
         calls, began = self.calls, time.perf_counter()
         inside = calls is not None and calls.inside
         if calls is not None:
             calls.inside = True
+        mode, overriding = _C._set_function_mode(False), _C._set_subclass_overrides(False)
         forget_here()
-        for number, listener in enumerate(listeners):
-            try:
-                listener(*details)
-            except Exception as error:
-                rest = list(listeners[number + 1 :])
-                self.failed(error)
-                self.off(event, listener)
-                if rest:
-                    self.call(event, rest, details)
-                break
-        if calls is not None:
-            calls.inside = inside
-        if event != "op":  # those are counted where they come from
-            self.spent += time.perf_counter() - began
+        try:
+            for listener in tuple(listeners):
+                try:
+                    listener(*details)
+                except Exception as error:
+                    self.failed(error, listener)
+        finally:
+            _C._set_subclass_overrides(overriding)
+            _C._set_function_mode(mode)
+            if calls is not None:
+                calls.inside = inside
+            if event != "op":  # those are counted where they come from
+                self.spent += time.perf_counter() - began
 
-    def failed(self, error) -> None:
+    def failed(self, error, listener=None) -> None:
         """A listener failed: told only where somebody works on the doctor itself."""
+        owner = getattr(listener, "__self__", None)
+        if owner is not None:
+            self.unreliable[id(owner)] = owner
         if os.environ.get("RUSHLIGHT_DOCTOR_DEBUG"):
             traceback.print_exception(error)
 
@@ -320,7 +328,7 @@ def _clip(watch, original):
 
 def _places():
     import rushlight as torch
-    from rushlight import amp, autograd, nn, random
+    from rushlight import amp, autograd, random
     from rushlight.optim import Optimizer, lr_scheduler
     from rushlight.utils.data.dataloader import DataLoader, _BaseDataLoaderIter
 

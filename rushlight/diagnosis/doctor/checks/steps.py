@@ -50,13 +50,12 @@ values. Either forward leaves it out by mistake, or it is not needed: then remov
 
 
 class State:
-    """What one optimizer did."""
+    """What one optimizer did; ``before`` backwards ran until it was made."""
 
-    def __init__(self, optimizer, site):
-        self.optimizer, self.site = optimizer, site
+    def __init__(self, optimizer, site, before):
+        self.optimizer, self.site, self.before = optimizer, site, before
         self.steps = 0
-        self.backwards = 0  # since it was made
-        self.backward_site = self.step_site = None
+        self.step_site = None
         self.frozen: dict[int, list] = {}
 
 
@@ -79,23 +78,22 @@ class Steps(Check):
         self.passes = doctor.passes
         watch = doctor.watch
         watch.on("optimizer", self.optimizer)
-        watch.on("backward", self.backward)
-        watch.on("step", self.step)
+        watch.on("backward", self.backward, always=True)  # what is absent is told of: all count
+        watch.on("step", self.step, always=True)
         watch.on("stepped", self.stepped)
         watch.on("forward", self.forward)
         self.before = []
+        self.backwards, self.backward_site = 0, None
 
     def optimizer(self, optimizer):
-        self.states[id(optimizer)] = State(optimizer, places.here())
+        self.states[id(optimizer)] = State(optimizer, places.here(), self.backwards)
 
     def forward(self, module, args, output):
         self.ran.add(id(module))
 
     def backward(self, tensor, arguments):
-        site = places.here()
-        for state in self.states.values():
-            state.backwards += 1
-            state.backward_site = site
+        self.backwards += 1
+        self.backward_site = places.here()
 
     def step(self, optimizer):
         state = self.states.get(id(optimizer))
@@ -125,14 +123,15 @@ class Steps(Check):
         for state in self.states.values():
             if state.site is None:
                 continue
-            if not state.steps and state.backwards >= 3 and self.gave_gradients(state):
-                if doctor.error is None or not _has_step_ahead(state):
+            backwards = self.backwards - state.before
+            if not state.steps and backwards >= 3 and self.gave_gradients(state):
+                if doctor.error is None or not _has_step_ahead(self.backward_site):
                     out.append(self.never_steps(state))
-            elif state.steps >= 3 and not state.backwards and not self.has_gradients(state):
+            elif state.steps >= 3 and not backwards and not self.has_gradients(state):
                 out.append(self.no_backward(state))
             if state.frozen:
                 out.append(self.frozen(state))
-            if state.steps >= 3 and state.backwards:
+            if state.steps >= 3 and backwards:
                 out += self.unused(state)
         return out
 
@@ -152,8 +151,9 @@ class Steps(Check):
         return any(p.grad is not None for p in places.parameters_of(state.optimizer))
 
     def never_steps(self, state):
-        back, fixes, at = state.backward_site, [], state.backward_site
-        evidence = [f"{state.backwards} backward calls filled gradients, 0 steps used them"]
+        back, fixes, at = self.backward_site, [], self.backward_site
+        backwards = self.backwards - state.before
+        evidence = [f"{backwards} backward calls filled gradients, 0 steps used them"]
         name = _bound_name(state.site)
         statement = back.statement
         if name is not None:
@@ -260,9 +260,8 @@ class Steps(Check):
         )
 
 
-def _has_step_ahead(state) -> bool:
+def _has_step_ahead(back) -> bool:
     """Whether a ``step`` is called where backward is: an error may have come before it."""
-    back = state.backward_site
     return any(called(n) == "step" for n in ast.walk(back.source.tree)) if back.source else False
 
 
