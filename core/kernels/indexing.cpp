@@ -157,6 +157,20 @@ void gather_items(char* out, int64_t out_stride, const char* in, int64_t in_stri
   });
 }
 
+bool gather_row(char* out, const char* row, int64_t length, const int64_t* places, int64_t n,
+                int64_t size) {
+  bool outside = false;
+  by_size(size, [&](auto* p) {
+    using T = pointee<decltype(p)>;
+    for (int64_t i = 0; i < n; ++i) {
+      const bool inside = uint64_t(places[i]) < uint64_t(length);
+      reinterpret_cast<T*>(out)[i] = reinterpret_cast<const T*>(row)[inside ? places[i] : 0];
+      outside |= !inside;
+    }
+  });
+  return !outside;
+}
+
 void scatter_items(char* out, int64_t out_stride, const char* in, int64_t in_stride,
                    const char* places, int64_t places_stride, int64_t step, int64_t n,
                    int64_t size) {

@@ -17,6 +17,11 @@ void gather_items(char* out, int64_t out_stride, const char* in, int64_t in_stri
                   const char* places, int64_t places_stride, int64_t step, int64_t n,
                   int64_t size);
 
+// out[i] = row[places[i]], all of them dense, in one pass; false where a place was outside the
+// row's `length`, which the row's first item stands for then.
+bool gather_row(char* out, const char* row, int64_t length, const int64_t* places, int64_t n,
+                int64_t size);
+
 // out[i at places[i]] = in[i], in order: of equal places the last one stays.
 void scatter_items(char* out, int64_t out_stride, const char* in, int64_t in_stride,
                    const char* places, int64_t places_stride, int64_t step, int64_t n,
