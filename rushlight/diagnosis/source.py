@@ -117,6 +117,18 @@ class Source:
         """The last statement before a line that binds a name, or None."""
         return next((s for s in reversed(self.assignments(name, scope)) if s.lineno < before), None)
 
+    def leading_to(self, node: ast.AST) -> list[ast.stmt]:
+        """The statements of a function that an expression's names come from, back to front."""
+        scope, found, todo = self.function_of(node), [], [node]
+        while todo:
+            part = todo.pop()
+            for name in [n for n in ast.walk(part) if isinstance(n, ast.Name)]:
+                bound = self.last_assignment(name.id, part.lineno, scope)
+                if bound is not None and bound not in found:
+                    found.append(bound)
+                    todo.append(value_of(bound))
+        return found
+
     def attribute_assignments(self, name: str, class_def: ast.ClassDef) -> list[ast.stmt]:
         """Statements ``self.NAME = ...`` in a class."""
         return [
@@ -186,6 +198,11 @@ class Source:
         for line in self.lines[first - 1 : last]:
             out.append(" " * by + line if by > 0 and line.strip() else line[-by if by < 0 else 0 :])
         return "\n".join(out)
+
+
+def value_of(bound: ast.stmt) -> ast.expr:
+    """What a statement that binds names takes their values from."""
+    return bound.iter if isinstance(bound, ast.For) else bound.value
 
 
 class _Plain(ast.NodeTransformer):

@@ -9,7 +9,7 @@ from rushlight import _C, nn
 from .. import changes, graphs, upstream, values
 from ..finding import Fix, Related
 from ..registry import explains, kind
-from . import Raised
+from . import Raised, twice
 
 kind(
     "inplace-leaf",
@@ -296,7 +296,11 @@ def saved(raised: Raised):
     if root is None:
         return None
     changed, writer = _changed(raised, root, name, shape, version)
-    if writer is None:
+    if writer is not None:
+        finding = _kept_by_retaining(raised, at, root, upstream.of_place(writer))
+        if finding is not None:
+            return finding
+    else:
         return _by_a_layer(raised, at, root, name, shape)
     spot = upstream.of_place(writer)
     saver = _saver(root, name, shape)
@@ -318,6 +322,36 @@ def saved(raised: Raised):
         related=related,
         fixes=fixes,
     )
+
+
+def _kept_by_retaining(raised: Raised, at, root, spot):
+    """``retain_graph=True`` where a value of the step before brings its graph along."""
+    retained = changes.keyword(at.node, "retain_graph")
+    if not isinstance(retained, ast.Constant) or not retained.value or not _is_step(spot):
+        return None
+    seen = set()
+    for node in graphs.nodes(root):
+        entered = upstream.of_place(_C._origin(node))
+        if entered is None or entered.node in seen:
+            continue
+        seen.add(entered.node)
+        evidence = [
+            f"retain_graph=True keeps the graph of the step before, and line {spot.line} has "
+            "changed the weights that it needs"
+        ]
+        finding = twice.carried(raised, at, entered, evidence)
+        if finding is not None:
+            text = changes.without_keyword(at.source, at.node, "retain_graph")
+            edit = at.source.replace((at.node, text))
+            for fix in finding.fixes:
+                if all(e.file != edit.file or e.line != edit.line for e in fix.edits):
+                    fix.edits.append(edit)
+            return finding
+    return None
+
+
+def _is_step(spot) -> bool:
+    return "step" in (upstream.called(spot.node), upstream.called(statement_call(spot.statement)))
 
 
 def _by_a_layer(raised: Raised, at, root, name, shape):
@@ -447,7 +481,7 @@ def _copy_of_what_is_read(keeps, spot) -> list[Fix]:
 
 def _other_ways(raised: Raised, at, spot, changed) -> list[Fix]:
     statement, source = spot.statement, spot.source
-    if upstream.called(spot.node) == "step" or upstream.called(statement_call(statement)) == "step":
+    if _is_step(spot):
         return _step_later(at, spot)
     fix = _out_of_place(source, spot.node)
     if fix is not None:

@@ -10,6 +10,7 @@ from rushlight import _C, nn
 from .. import changes, graphs, upstream, values
 from ..finding import Edit, Fix, Related
 from ..registry import explains, kind
+from ..source import value_of
 from . import Raised
 
 kind(
@@ -60,10 +61,10 @@ def twice(raised: Raised):
         return None
     evidence.append(f"freed by {_named(freed_by)}")
     if _is_loop(at, freed_by) and entered is not None:
-        carried = _carried(raised, at, entered, made, evidence)
-        if carried is not None:
-            return carried
-    return _shared(raised, at, root, entered, freed_by, made, evidence)
+        finding = carried(raised, at, entered, evidence)
+        if finding is not None:
+            return finding
+    return _shared(raised, at, root, entered, freed_by, freed, made, evidence)
 
 
 def _named(spot) -> str:
@@ -80,11 +81,11 @@ def _is_loop(at, freed_by) -> bool:
 # ---- Carried from step to step
 
 
-def _carried(raised: Raised, at, entered, made, evidence):
+def carried(raised: Raised, at, entered, evidence):
     """The names that the entering expression reads and that a step before assigned."""
     spots = [spot for spot in _assigned_later(raised, entered) if _detached(raised, spot)]
     if not spots:
-        return _collected(raised, at, evidence) or _from_caller(raised, at, entered, evidence)
+        return _collected(raised, at, entered, evidence) or _from_caller(raised, at, entered, evidence)
     first, fixes = spots[0], [fix for spot in spots for fix in _detached(raised, spot)]
     ignored = _ignored(raised, spots, at, evidence)
     if ignored is not None:
@@ -122,29 +123,105 @@ def _ignored(raised: Raised, spots, at, evidence):
     return None
 
 
-def _collected(raised: Raised, at, evidence):
-    """A list that gets one loss more in each turn, and backward of all of them."""
+def _collected(raised: Raised, at, entered, evidence):
+    """A list that gets more in each turn, and backward of all of it."""
     receiver = at.node.func.value if isinstance(at.node.func, ast.Attribute) else None
-    if receiver is None:
-        return None
-    for name in [n for n in ast.walk(receiver) if isinstance(n, ast.Name)]:
-        held = at.value(name, None)
-        if not isinstance(held, list) or not all(values.is_tensor(t) for t in held):
-            continue
-        for loop in at.source.loops_around(at.node):
-            if not any(
-                upstream.called(n) == "append" and ast.unparse(n.func.value) == name.id
-                for n in ast.walk(loop)
-            ):
-                continue
-            text = f"{name.id}[-1]"
+    appended = {
+        spot.node.func.value.attr
+        if isinstance(spot.node.func.value, ast.Attribute)
+        else ast.unparse(spot.node.func.value)
+        for spot in upstream.calls(upstream.user_sources(raised), "append")
+        if isinstance(spot.node.func, ast.Attribute)
+    }
+    for node in ast.walk(receiver) if receiver is not None else ():
+        if isinstance(node, ast.Name) and _is_growing(at.value(node, None), node, appended):
+            number = len(at.value(node, None))
+            text = f"{node.id}[-1]"
             return raised.finding(
                 "graph-carried-over",
-                f"{name.id} still holds the losses of the steps before",
-                evidence=[*evidence, f"{name.id} holds {len(held)} losses, one more in each turn"],
+                f"{node.id} still holds the losses of the steps before",
+                evidence=[*evidence, f"{node.id} holds {number} losses, one more in each turn"],
                 fixes=[Fix(f"{text}.backward()", [at.source.replace((receiver, text))])],
             )
+    source = entered.source
+    for part in [entered.node, *map(value_of, source.leading_to(entered.node))]:
+        for node in ast.walk(part):
+            if isinstance(getattr(node, "ctx", None), ast.Load):
+                held = _current(raised, upstream.Spot(source, node))
+                if _is_growing(held, node, appended):
+                    return _never_emptied(raised, at, source, node, held, appended, evidence)
     return None
+
+
+def _last_name(node: ast.AST) -> str:
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
+def _is_growing(held, node: ast.AST, appended: set) -> bool:
+    """Whether a value is a list of results that the program appends to."""
+    return (
+        isinstance(held, list)
+        and _last_name(node) in appended
+        and all(values.is_tensor(t) for t in held)
+        and any(t.grad_fn is not None for t in held)
+    )
+
+
+def _never_emptied(raised: Raised, at, source, node, held, appended, evidence):
+    """Every list that grew as long as this one begins anew in each turn."""
+    if isinstance(node, ast.Attribute):
+        before, room = f"{source.segment(node.value)}.", _room_of(raised, source, node.value)
+    else:
+        before, room = "", next(f for f in reversed(raised.frames) if f.file == source.file).names
+    names = [
+        f"{before}{name}"
+        for name, value in room.items()
+        if name in appended and isinstance(value, list) and len(value) == len(held)
+    ]
+    moved, loop = _bound_before(source, at, names)
+    if moved:
+        text = "\n".join(source.segment(s) for s in moved)
+        edits = [*(source.remove(s) for s in moved), source.insert_before(loop.body[0], text)]
+        lines = " and ".join(str(s.lineno) for s in moved)
+        place, fix = (source.file, moved[0].lineno), Fix(f"line {lines} into the loop", edits)
+    else:
+        block = next(b for b in _blocks(at.statement.parent) if at.statement in b)
+        text = "\n".join(f"{name}.clear()" for name in names)
+        leaves = isinstance(block[-1], (ast.Return, ast.Continue, ast.Break))
+        insert = at.source.insert_before if leaves else at.source.insert_after
+        place = (source.file, node.lineno)
+        fix = Fix("emptied when the step is done", [insert(block[-1], text)])
+    return raised.finding(
+        "graph-carried-over",
+        f"{source.segment(node)} still holds what the turns before put into it",
+        place,
+        evidence=[*evidence, f"it holds {len(held)} tensors, more after each turn"],
+        related=[Related(at.file, at.line, "the second backward")],
+        fixes=[fix],
+    )
+
+
+def _room_of(raised: Raised, source, node: ast.AST) -> dict:
+    return getattr(_current(raised, upstream.Spot(source, node)), "__dict__", {})
+
+
+def _bound_before(source, at, names: list[str]):
+    """The statements before the innermost loop around backward that made the lists, and it."""
+    loops = at.source.loops_around(at.statement)
+    if at.source is not source or not loops:
+        return [], None
+    scope = source.function_of(at.statement)
+    bound = [source.last_assignment(name, loops[0].lineno, scope) for name in names]
+    if not all(isinstance(s, ast.Assign) and _is_empty(s.value) for s in bound):
+        return [], None
+    return sorted(set(bound), key=lambda s: s.lineno), loops[0]
+
+
+def _is_empty(value: ast.AST) -> bool:
+    """Whether an expression makes empty lists and nothing else."""
+    if isinstance(value, ast.Tuple):
+        return all(_is_empty(part) for part in value.elts)
+    return ast.unparse(value) in ("[]", "list()")
 
 
 def _assigned_later(raised: Raised, entered) -> list[upstream.Spot]:
@@ -308,13 +385,11 @@ def _guarded_first(spot, options: list[str]) -> list[Fix]:
     name = source.segment(node)
     begins = []
     if isinstance(node, ast.Name):
-        begins = source.assignments(node.id, source.function_of(node))
+        begins = [value_of(s) for s in source.assignments(node.id, source.function_of(node))]
     elif isinstance(node, ast.Attribute) and source.class_of(node) is not None:
-        begins = source.attribute_assignments(node.attr, source.class_of(node))
-    if not any(
-        isinstance(getattr(s, "value", None), ast.Constant) and s.value.value is None
-        for s in begins
-    ):
+        bound = source.attribute_assignments(node.attr, source.class_of(node))
+        begins = [upstream.attribute_value(s, node.attr) for s in bound]
+    if not any(isinstance(value, ast.Constant) and value.value is None for value in begins):
         return []
     fixes = []
     for text in options:
@@ -463,8 +538,9 @@ def _blocks(node: ast.AST) -> list[list]:
     return [b for name in ("body", "orelse", "finalbody") if (b := getattr(node, name, None))]
 
 
-def _shared(raised: Raised, at, root, entered, freed_by, made, evidence):
+def _shared(raised: Raised, at, root, entered, freed_by, freed, made, evidence):
     once = _computed_once(raised, at, root, freed_by, made, evidence)
+    once = once or _too_far(raised, at, freed_by, freed, evidence)
     if once is not None:
         return once
     first, second = freed_by.statement, at.statement
@@ -483,17 +559,6 @@ def _shared(raised: Raised, at, root, entered, freed_by, made, evidence):
         fixes += _cut(raised, entered, made)
     if len(fixes) > 1:
         evidence = [*evidence, "the fixes differ in what the shared part learns from"]
-    apart = _first_cut(at, freed_by, made)
-    if apart is not None:
-        spot, fix = apart
-        return raised.finding(
-            "backward-twice",
-            f"the first loss need not reach the part of the graph that line {at.line} needs",
-            spot.place,
-            evidence=[*evidence, "an optimizer steps between the two backward calls"],
-            related=[Related(freed_by.file, freed_by.line, "freed it"), *related],
-            fixes=[fix, *fixes],
-        )
     title = f"line {freed_by.line} freed the part of the graph that both losses use"
     if freed_by.place == (at.file, at.line) and entered is None:
         title = f"backward() was called again on what line {freed_by.line} has been through"
@@ -502,28 +567,69 @@ def _shared(raised: Raised, at, root, entered, freed_by, made, evidence):
     )
 
 
-def _first_cut(at, freed_by, made):
-    """(spot, fix): a GAN's first loss reads the generated values detached, if a step follows it."""
+def _too_far(raised: Raised, at, freed_by, freed, evidence):
+    """A GAN's first loss goes back through the generator, whose step comes with the second."""
     first, second, source = freed_by.statement, at.statement, at.source
-    if freed_by.file != at.file or getattr(first, "parent", 0) is not getattr(second, "parent", 1):
+    a, b = _backward_of(first), _backward_of(second)
+    if freed_by.file != at.file or a is None or b is None:
         return None
-    between = [
-        n
-        for n in ast.walk(source.function_of(second) or source.tree)
-        if upstream.called(n) == "step" and first.lineno < n.lineno < second.lineno
-    ]
-    statement = made.statement if made is not None else None
-    receiver = _receiver(first)
-    if not between or not isinstance(statement, ast.Assign) or not isinstance(receiver, ast.Name):
+    spot = _read_apart(at, freed, a.func.value, b.func.value)
+    if spot is None:
         return None
-    names = {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-    scope = source.function_of(first)
-    loss = source.last_assignment(receiver.id, first.lineno, scope)
-    for node in ast.walk(loss) if loss is not None and loss.lineno > statement.lineno else ():
-        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
-            text = f"{node.id}.detach()"
-            edit = source.replace((node, text))
-            return upstream.Spot(source, node), Fix(f"{text} in the first loss", [edit])
+    scope, behind = source.function_of(second), graphs.leaves(at.value(spot.node, None))
+    for call in ast.walk(scope or source.tree):
+        if upstream.called(call) != "step" or not _position(a) < _position(call) < _position(b):
+            continue
+        held = {id(p) for p in _parameters(at.value(call.func.value, None))}
+        if held and not any(id(leaf) in held for leaf in behind):
+            break
+    else:
+        return None
+    text, name = f"{spot.text}.detach()", source.segment(call.func.value)
+    return raised.finding(
+        "backward-twice",
+        f"line {freed_by.line} goes back through {spot.text}, which line {at.line} still needs",
+        spot.place,
+        evidence=[
+            *evidence,
+            f"{name} steps between the two, and holds none of the {len(behind)} parameters behind "
+            f"{spot.text}",
+        ],
+        related=[
+            Related(freed_by.file, freed_by.line, "freed it"),
+            Related(at.file, at.line, "the second backward"),
+        ],
+        fixes=[
+            Fix(f"{text} in the first loss", [source.replace((spot.node, text))]),
+            *_retained(freed_by),
+        ],
+    )
+
+
+def _position(node: ast.AST) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _parameters(optimizer) -> list:
+    return [p for group in getattr(optimizer, "param_groups", ()) for p in group["params"]]
+
+
+def _read_apart(at, freed, first: ast.expr, second: ast.expr):
+    """Where what leads to the first loss alone reads a tensor that leads to both, before it."""
+    source, scope = at.source, at.source.function_of(first)
+    alone, other = source.leading_to(first), source.leading_to(second)
+    shared = [s for s in alone if s in other]
+    parts = [first, *(value_of(s) for s in alone if s not in shared)]
+    for part in sorted(parts, key=_position):
+        for node in ast.walk(part):
+            if not isinstance(node, ast.Name):
+                continue
+            held = at.value(node, None)
+            if not values.is_tensor(held) or held.grad_fn is None:
+                continue
+            bound = source.last_assignment(node.id, part.lineno, scope)
+            if bound in shared and any(n is freed or n == freed for n in graphs.nodes(held)):
+                return upstream.Spot(source, node)
     return None
 
 
@@ -534,10 +640,16 @@ def _made_in_turn(at, made) -> bool:
     return inside and any(loop.lineno <= made.line <= loop.end_lineno for loop in loops)
 
 
-def _receiver(statement: ast.stmt):
+def _backward_of(statement: ast.stmt):
+    """The call ``loss.backward(...)`` that a statement consists of, or None."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     plain = upstream.called(call) == "backward" and isinstance(call.func, ast.Attribute)
-    return call.func.value if plain and not call.args and not call.keywords else None
+    return call if plain else None
+
+
+def _receiver(statement: ast.stmt):
+    call = _backward_of(statement)
+    return call.func.value if call is not None and not call.args and not call.keywords else None
 
 
 def _summed(at, first: ast.stmt, second: ast.stmt) -> list[Fix]:

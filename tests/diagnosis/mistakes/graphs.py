@@ -1254,4 +1254,126 @@ def train(net, masks):
 train(nn.Conv2d(1, 1, 3, padding=1), discs(8))
 """,
     ),
+    "lists that no episode empties": (
+        "graph-carried-over",
+        HEAD
+        + """
+from torch.distributions import Categorical
+policy = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+opt = optim.Adam(policy.parameters(), lr=1e-2)
+log_probs, rewards = [], []  # <-
+for episode in range(4):
+    for t in range(6):
+        dist = Categorical(logits=policy(torch.randn(4)))
+        action = dist.sample()
+        log_probs.append(dist.log_prob(action))
+        rewards.append(float(torch.rand(())))
+    returns = torch.tensor(rewards)
+    loss = -(torch.stack(log_probs) * (returns - returns.mean())).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "lists of a policy that no episode empties": (
+        "graph-carried-over",
+        HEAD
+        + """
+from torch.distributions import Categorical
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(4, 2)
+        self.saved, self.rewards = [], []
+    def forward(self, x):
+        return self.net(x).softmax(-1)
+policy = Policy()
+opt = optim.Adam(policy.parameters(), lr=1e-2)
+def act(state):
+    dist = Categorical(policy(state))
+    action = dist.sample()
+    policy.saved.append(dist.log_prob(action))
+    return action.item()
+def finish():
+    total, returns = 0, []
+    for reward in policy.rewards[::-1]:
+        total = reward + 0.9 * total
+        returns.insert(0, total)
+    parts = []
+    for log_prob, value in zip(policy.saved, returns):  # <-
+        parts.append(-log_prob * value)
+    opt.zero_grad()
+    loss = torch.stack(parts).sum()
+    loss.backward()
+    opt.step()
+for episode in range(4):
+    for t in range(6):
+        policy.rewards.append(float(act(torch.randn(4))))
+    finish()
+""",
+    ),
+    "a state carried on, and graphs retained": (
+        "graph-carried-over",
+        HEAD
+        + """
+rnn, head = nn.LSTM(8, 16, batch_first=True), nn.Linear(16, 1)
+opt = optim.Adam([*rnn.parameters(), *head.parameters()], lr=1e-3)
+state = None
+for step in range(4):
+    out, state = rnn(torch.randn(4, 5, 8), state)  # <-
+    loss = F.mse_loss(head(out[:, -1]), torch.randn(4, 1))
+    opt.zero_grad()
+    loss.backward(retain_graph=True)
+    opt.step()
+""",
+    ),
+    "a state of the model carried on, and graphs retained": (
+        "graph-carried-over",
+        HEAD
+        + """
+class Memory(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.hidden = nn.GRUCell(4, 8), None
+    def forward(self, x):
+        self.hidden = self.cell(x, self.hidden)  # <-
+        return self.hidden
+model, head = Memory(), nn.Linear(8, 1)
+opt = optim.Adam([*model.parameters(), *head.parameters()], lr=1e-3)
+def train(x):
+    loss = head(model(x)).square().mean()
+    opt.zero_grad()
+    loss.backward(retain_graph=True)
+    opt.step()
+for _ in range(4):
+    train(torch.randn(3, 4))
+""",
+    ),
+    "a discriminator's loss through the generator": (
+        "backward-twice",
+        HEAD
+        + """
+class Generator(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(10, 16), nn.ReLU(), nn.Linear(16, 8))
+    def forward(self, z):
+        return self.net(z)
+def train(G, D):
+    og, od = optim.Adam(G.parameters()), optim.Adam(D.parameters())
+    bce = nn.BCEWithLogitsLoss()
+    for _ in range(3):
+        od.zero_grad()
+        bce(D(torch.randn(4, 8)), torch.ones(4, 1)).backward()
+        fake = G(torch.randn(4, 10))
+        judged = D(fake)  # <-
+        error = bce(judged, torch.zeros(4, 1))
+        error.backward(); od.step()
+        og.zero_grad()
+        judged = D(fake)
+        bce(judged, torch.ones(4, 1)).backward()
+        og.step()
+train(Generator(), nn.Linear(8, 1))
+""",
+    ),
 }
