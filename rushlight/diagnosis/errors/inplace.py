@@ -335,10 +335,8 @@ def _kept_by_retaining(raised: Raised, at, root, spot):
         if entered is None or entered.node in seen:
             continue
         seen.add(entered.node)
-        evidence = [
-            f"retain_graph=True keeps the graph of the step before, and line {spot.line} has "
-            "changed the weights that it needs"
-        ]
+        changed = f"line {spot.line} has changed the weights that it needs"
+        evidence = [f"retain_graph=True keeps the graph of the step before, and {changed}"]
         finding = twice.carried(raised, at, entered, evidence)
         if finding is not None:
             text = changes.without_keyword(at.source, at.node, "retain_graph")
@@ -480,10 +478,9 @@ def _copy_of_what_is_read(keeps, spot) -> list[Fix]:
 
 
 def _other_ways(raised: Raised, at, spot, changed) -> list[Fix]:
-    statement, source = spot.statement, spot.source
     if _is_step(spot):
         return _step_later(at, spot)
-    fix = _out_of_place(source, spot.node)
+    fix = _out_of_place(spot.source, spot.node)
     if fix is not None:
         return [fix]
     for layer in _inplace_layers(raised):

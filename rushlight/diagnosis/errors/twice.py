@@ -85,7 +85,8 @@ def carried(raised: Raised, at, entered, evidence):
     """The names that the entering expression reads and that a step before assigned."""
     spots = [spot for spot in _assigned_later(raised, entered) if _detached(raised, spot)]
     if not spots:
-        return _collected(raised, at, entered, evidence) or _from_caller(raised, at, entered, evidence)
+        listed = _collected(raised, at, entered, evidence)
+        return listed or _from_caller(raised, at, entered, evidence)
     first, fixes = spots[0], [fix for spot in spots for fix in _detached(raised, spot)]
     ignored = _ignored(raised, spots, at, evidence)
     if ignored is not None:
@@ -586,15 +587,12 @@ def _too_far(raised: Raised, at, freed_by, freed, evidence):
     else:
         return None
     text, name = f"{spot.text}.detach()", source.segment(call.func.value)
+    none = f"{name} steps between the two, and holds none of the {len(behind)} parameters behind"
     return raised.finding(
         "backward-twice",
         f"line {freed_by.line} goes back through {spot.text}, which line {at.line} still needs",
         spot.place,
-        evidence=[
-            *evidence,
-            f"{name} steps between the two, and holds none of the {len(behind)} parameters behind "
-            f"{spot.text}",
-        ],
+        evidence=[*evidence, f"{none} {spot.text}"],
         related=[
             Related(freed_by.file, freed_by.line, "freed it"),
             Related(at.file, at.line, "the second backward"),
