@@ -95,6 +95,15 @@ def value(frame, names: dict, text: str, seconds: float = 0.2):
         return None
 
 
+def quietly(call):
+    """What a call gives, None where it fails or takes long."""
+    try:
+        with undisturbed():
+            return call()
+    except (TooLong, Exception):
+        return None
+
+
 # ---- The script, run again
 
 

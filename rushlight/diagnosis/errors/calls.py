@@ -6,8 +6,9 @@ import ast
 import inspect
 
 from rushlight import nn
+from rushlight.utils.data import DataLoader, IterableDataset
 
-from .. import upstream, values
+from .. import changes, trial, upstream, values
 from ..finding import Edit, Fix
 from ..registry import explains, kind
 from . import Raised
@@ -65,15 +66,30 @@ def tuples(raised: Raised):
         if spot is None or not isinstance(spot.node, ast.Call):
             continue
         layer = (spot.at or at).value(spot.node.func, None)
-        if part is not spot.node and not isinstance(at.value(part, None), tuple):
-            continue
-        if not isinstance(layer, nn.Module) and not _gives_tuple(layer):
+        if part is spot.node:
+            if not _gives_tuple(layer):
+                continue
+        elif not isinstance(at.value(part, None), tuple) or not _is_known(layer):
             continue
         return _first_part(raised, at, spot, layer)
     return _in_sequence(raised, at)
 
 
+def _is_known(function) -> bool:
+    return isinstance(function, nn.Module) or _gives_tuple(function)
+
+
 def _gives_tuple(function) -> bool:
+    """Whether a layer or a function of the user's may give a tuple."""
+    if isinstance(function, (nn.RNNBase, nn.RNNCellBase, nn.MultiheadAttention)):
+        return True
+    if getattr(function, "return_indices", False):
+        return True
+    if isinstance(function, nn.Module):
+        return any(
+            isinstance(s.node, (ast.Tuple, ast.Call, ast.Name))
+            for s in upstream.returned(type(function).forward)
+        )
     return any(isinstance(s.node, ast.Tuple) for s in upstream.returned(function))
 
 
@@ -302,3 +318,85 @@ item() and float() read a tensor's value: what they give is a Python number, wit
 without the tensor's methods. Call backward() on the tensor, and read the number only to show it.
 """,
 )
+
+
+kind(
+    "result-not-tuple",
+    "Several names wait for the parts of a result that is one tensor",
+    """
+out, hidden = model(x) takes the result apart. Where that is one tensor, Python walks its first
+dimension instead, one row for each name, and fails unless there are as many rows as names. A
+TensorDataset of one tensor gives batches of one part: `for (x,) in loader`.
+""",
+)
+
+
+@explains(ValueError, r"(?:not enough|too many) values to unpack \(expected (\d+)")
+def taken_apart(raised: Raised):
+    """``out, hidden = model(x)``; ``for x, y in loader`` of batches with other parts."""
+    at, statement = raised.innermost, raised.innermost.statement
+    goal = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    goal = statement.target if isinstance(statement, ast.For) else goal
+    if not isinstance(goal, (ast.Tuple, ast.List)):
+        return None
+    names = [at.source.segment(n) for n in goal.elts]
+    if isinstance(statement, ast.For):
+        return _batches_taken_apart(raised, at, statement, names)
+    result = upstream.value(at, statement.value)
+    if not isinstance(statement.value, ast.Call) or not values.is_tensor(result):
+        return None
+    text = f"{names[0]} = {at.source.segment(statement.value)}"
+    return raised.finding(
+        "result-not-tuple",
+        f"{ast.unparse(statement.value.func)} returns one tensor, and {len(names)} names wait",
+        evidence=[f"the result is {values.describe(result)}: {len(result)} rows"],
+        fixes=[Fix(text, [at.source.replace((statement, text))])],
+    )
+
+
+def _batches_taken_apart(raised: Raised, at, statement, names):
+    loader = upstream.value(at, statement.iter)
+    if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
+        return None
+    sample = trial.quietly(lambda: loader.dataset[0])
+    count = len(sample) if isinstance(sample, (tuple, list)) else 1
+    if not isinstance(sample, (tuple, list)) or count == len(names):
+        return None
+    kept = [*names[:count], *(["*_"] if count > len(names) else [])]
+    text = ", ".join(kept) if len(kept) > 1 else f"({kept[0]},)"
+    return raised.finding(
+        "result-not-tuple",
+        f"batches have {count} parts, and {len(names)} names wait for them",
+        (at.file, statement.lineno),
+        evidence=[f"a sample of {type(loader.dataset).__name__} has {count} parts"],
+        fixes=[Fix(f"for {text} in ...", [at.source.replace((statement.target, text))])],
+    )
+
+
+kind(
+    "function-called",
+    "A custom autograd Function was called instead of applied",
+    """
+A subclass of torch.autograd.Function is never made into an object: its static forward runs by
+Square.apply(x), which records the graph and hands forward its context.
+""",
+)
+
+
+@explains(RuntimeError, r"Legacy autograd function with non-static forward method")
+def function_called(raised: Raised):
+    """``Square()(x)`` and ``square = Square(); square(x)``."""
+    at, call = raised.innermost, raised.innermost.node
+    held = at.value(call.func, None) if isinstance(call, ast.Call) else None
+    if not isinstance(call, ast.Call):
+        return None
+    made = call.func if isinstance(call.func, ast.Call) else None
+    name = at.source.segment(made.func) if made is not None else type(held).__name__
+    arguments = changes.arguments(at.source, call)
+    text = changes.call_text(at.source, call, f"{name}.apply", arguments)
+    return raised.finding(
+        "function-called",
+        f"{name} is applied, not called",
+        evidence=[f"{at.text}: forward and backward of {name} are static, 0 objects are needed"],
+        fixes=[Fix(text, [at.source.replace((call, text))], call=text)],
+    )

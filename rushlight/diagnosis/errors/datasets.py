@@ -6,7 +6,7 @@ import ast
 
 from rushlight.utils.data import Dataset
 
-from .. import changes, construction, upstream, values
+from .. import changes, construction, trial, upstream, values
 from ..finding import Fix, Related
 from ..registry import explains, kind
 from . import Raised
@@ -35,6 +35,56 @@ A sampler says in which order samples come; shuffle=True would say it, too. Leav
 a sampler is given: WeightedRandomSampler and RandomSampler draw at random already.
 """,
 )
+
+
+kind(
+    "labels-are-text",
+    "A dataset gives text for a label, and the loss wants numbers",
+    """
+The default collate function cannot put text into a tensor: a batch's labels stay a list of strings.
+Number the classes where the dataset is made, classes = {name: i for i, name in
+enumerate(sorted(set(names)))}, and give classes[name]; text of digits is a number by int().
+""",
+)
+
+
+@explains(TypeError, r"argument '\w+' \(position \d+\) must be Tensor, not (tuple|list)")
+def text_labels(raised: Raised):
+    """The part of __getitem__'s result that is text, as a number."""
+    at = raised.innermost
+    given = next(
+        (
+            held
+            for part in upstream.operands(at)
+            if isinstance(held := at.value(part, None), (tuple, list))
+            and held
+            and all(isinstance(t, str) for t in held)
+        ),
+        None,
+    )
+    if given is None:
+        return None
+    for dataset in upstream.datasets(raised):
+        for spot in upstream.returned(getattr(type(dataset), "__getitem__", None)):
+            sample = trial.quietly(lambda d=dataset: d[0])
+            parts = getattr(spot.node, "elts", getattr(spot.node, "values", []))
+            sample = list(sample.values()) if isinstance(sample, dict) else sample
+            if not isinstance(sample, (tuple, list)) or len(sample) != len(parts):
+                continue
+            texts = [p for p, v in zip(parts, sample, strict=True) if isinstance(v, str)]
+            if len(texts) != 1:
+                continue
+            digits = all(t.strip().lstrip("-").isdigit() for t in given)
+            text = f"int({spot.source.segment(texts[0])})"
+            return raised.finding(
+                "labels-are-text",
+                f"{type(dataset).__name__} gives text for labels, and the loss wants numbers",
+                spot.place,
+                evidence=[f"the batch's {len(given)} labels are text, the first {given[0]!r}"[:78]],
+                related=[Related(at.file, at.line, "the loss that got them")],
+                fixes=[Fix(text, [spot.source.replace((texts[0], text))])] if digits else [],
+            )
+    return None
 
 
 @explains(
@@ -116,14 +166,7 @@ def _index(at):
 
 
 def _bears(dataset, index: int) -> bool:
-    from .. import trial
-
-    try:
-        with trial.undisturbed():
-            dataset[index]
-    except BaseException:
-        return False
-    return True
+    return trial.quietly(lambda: (dataset[index],)) is not None
 
 
 @explains(ValueError, r"sampler option is mutually exclusive with (shuffle)")

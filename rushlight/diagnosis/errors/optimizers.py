@@ -69,7 +69,45 @@ def empty(raised: Raised):
             fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
         )
     model = _model_of(at, given)
-    return _in_a_list(raised, at, model) if model is not None else None
+    if model is None:
+        return None
+    return _in_a_list(raised, at, model) or _all_frozen(raised, at, given, model)
+
+
+def _all_frozen(raised: Raised, at, given, model):
+    """Only parameters that require grad were asked for, and none does."""
+    parameters = list(model.parameters())
+    if not parameters or any(p.requires_grad for p in parameters):
+        return None
+    freezing = [n for n in ast.walk(at.source.tree) if _freezes(n) and n.lineno < at.line]
+    place = (at.file, freezing[-1].lineno) if freezing else at
+    name = next(ast.unparse(n.func.value) for n in ast.walk(given)
+                if upstream.called(n) == "parameters")  # fmt: skip
+    children = [n for n, child in model.named_children() if list(child.parameters())]
+    fixes = []
+    if children:
+        last = f"{name}[{children[-1]}]" if children[-1].isdigit() else f"{name}.{children[-1]}"
+        text = f"{last}.requires_grad_(True)"
+        edit = at.source.insert_before(at.statement, text)
+        fixes = [Fix(f"{text}: the last layer learns", [edit])]
+    return raised.finding(
+        "parameters-empty",
+        f"every parameter of {name} is frozen",
+        place,
+        evidence=[f"0 of {len(parameters)} parameters require grad"],
+        related=at.related(place, "the optimizer that got none") if freezing else [],
+        fixes=fixes,
+    )
+
+
+def _freezes(node: ast.AST) -> bool:
+    """``p.requires_grad = False`` and ``model.requires_grad_(False)``."""
+    if isinstance(node, ast.Assign):
+        value, names = node.value, {getattr(t, "attr", "") for t in node.targets}
+        return "requires_grad" in names and isinstance(value, ast.Constant) and not value.value
+    return upstream.called(node) == "requires_grad_" and any(
+        isinstance(a, ast.Constant) and a.value is False for a in node.args
+    )
 
 
 def _optimizer_call(at):

@@ -41,7 +41,11 @@ def _method_calls(raised: Raised, name: str) -> list:
     return [spot for spot in found if isinstance(spot.node.func, ast.Attribute)]
 
 
-@explains(RuntimeError, r"(step|unscale_)\(\) has already been called (on this optimizer )?since")
+@explains(
+    RuntimeError,
+    r"(step|unscale_)\(\) (has already been called (on this optimizer )?since"
+    r"|is being called after step\(\))",
+)
 def not_updated(raised: Raised):
     """The step of the turn before was not followed by update()."""
     at = raised.innermost

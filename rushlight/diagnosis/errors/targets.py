@@ -9,7 +9,7 @@ import rushlight
 from .. import changes, upstream, values
 from ..finding import Fix, Related
 from ..registry import explains, kind
-from . import Raised
+from . import Raised, sequences
 
 kind(
     "target-column",
@@ -370,6 +370,9 @@ def batches(raised: Raised):
     given, target = upstream.inner(raised.error, "input"), upstream.inner(raised.error, "target")
     if not values.is_tensor(given) or not values.is_tensor(target):
         return None
+    padded = sequences.padded_time_first(raised, int(raised.match[1]), int(raised.match[2]))
+    if padded is not None:
+        return padded
     at = raised.innermost
     evidence = values.table(
         [

@@ -1130,4 +1130,133 @@ opt.step()
 print("stepped")
 """,
     ),
+    "scores as probabilities": (
+        "scores-for-probabilities",
+        HEAD
+        + """
+from torch.distributions import Categorical
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(4, 3)
+    def forward(self, x):
+        return Categorical(self.net(x)) # <-
+print(Policy()(torch.randn(5, 4)).sample())
+""",
+    ),
+    "a scale of any sign": (
+        "scale-not-positive",
+        HEAD
+        + """
+from torch.distributions import Normal
+mean, scale = nn.Linear(4, 2), nn.Linear(4, 2)
+x = torch.randn(16, 4)
+print(Normal(mean(x), scale=scale(x)).sample().shape) # <-
+""",
+    ),
+    "tokens without an embedding": (
+        "embedding-missing",
+        HEAD
+        + """
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.width = nn.GRU(16, 8, batch_first=True), 8 # <-
+        self.head = nn.Linear(8, 3)
+    def forward(self, tokens):
+        return self.head(self.rnn(tokens)[0])
+print(Tagger()(torch.tensor([4, 31, 7, 0, 12])).shape)
+""",
+    ),
+    "padded with time first": (
+        "batch-first",
+        HEAD
+        + """
+from torch.nn.utils.rnn import pad_sequence
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.rnn = nn.Embedding(20, 8), nn.LSTM(8, 16, batch_first=True)
+        self.head = nn.Linear(16, 2)
+    def forward(self, x):
+        return self.head(self.rnn(self.embed(x))[0][:, -1])
+net = Net()
+def train(parts, labels):
+    x = pad_sequence(parts, padding_value=0) # <-
+    loss = F.cross_entropy(net(x), labels)
+    loss.backward()
+train([torch.randint(0, 20, (n,)) for n in (5, 7, 3)], torch.randint(0, 2, (3,)))
+""",
+    ),
+    "labels of text": (
+        "labels-are-text",
+        HEAD
+        + """
+from torch.utils.data import DataLoader, Dataset
+class Rows(Dataset):
+    rows = ["0.5,1.5,1", "1.0,2.0,0", "2.0,0.5,1", "0.1,0.2,0"]
+    def __len__(self):
+        return len(self.rows)
+    def __getitem__(self, i):
+        *features, label = self.rows[i].split(",")
+        return torch.tensor([float(f) for f in features]), label # <-
+model, loss = nn.Linear(2, 2), nn.CrossEntropyLoss()
+for x, y in DataLoader(Rows(), batch_size=2):
+    loss(model(x), y).backward()
+""",
+    ),
+    "a Function that is called": (
+        "function-called",
+        HEAD
+        + """
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * ctx.saved_tensors[0] * g
+square = Square()
+square(torch.ones(3, requires_grad=True)).sum().backward() # <-
+""",
+    ),
+    "batches of one part": (
+        "result-not-tuple",
+        HEAD
+        + """
+from torch.utils.data import DataLoader, TensorDataset
+loader = DataLoader(TensorDataset(torch.randn(12, 4)), batch_size=4)
+for x, y in loader: # <-
+    print(nn.Linear(4, 3)(x).shape)
+""",
+    ),
+    "a layer without a state": (
+        "result-not-tuple",
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 3)
+    def forward(self, x):
+        out, hidden = self.lin(x) # <-
+        return out
+print(Net()(torch.randn(5, 4)).shape)
+""",
+    ),
+    "labels of text in a dict": (
+        "labels-are-text",
+        HEAD
+        + """
+from torch.utils.data import DataLoader, Dataset
+class Rows(Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        return {"x": torch.ones(2), "y": str(i % 2)} # <-
+for batch in DataLoader(Rows(), batch_size=2):
+    F.cross_entropy(nn.Linear(2, 2)(batch["x"]), batch["y"])
+""",
+    ),
 }

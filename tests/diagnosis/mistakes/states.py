@@ -719,4 +719,39 @@ net.load_state_dict(state) # <-
 print(net(torch.randn(3, 5)).shape)
 """,
     ),
+    "unscaled before an update": (
+        "scaler-not-updated",
+        HEAD
+        + """
+model = nn.Linear(8, 4)
+opt, scaler = optim.SGD(model.parameters(), lr=0.1), torch.amp.GradScaler("cpu")
+for _ in range(3):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = F.cross_entropy(model(torch.randn(16, 8)), torch.randint(0, 4, (16,)))
+    opt.zero_grad()
+    scaler.scale(loss).backward()
+    scaler.unscale_(opt)
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    scaler.step(opt) # <-
+""",
+    ),
+    "an optimizer of what is frozen": (
+        "parameters-empty",
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features, self.head = nn.Linear(8, 16), nn.Linear(16, 3)
+    def forward(self, x):
+        return self.head(self.features(x))
+def finetune(model):
+    for p in model.parameters():
+        p.requires_grad = False # <-
+    opt = optim.Adam([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    F.cross_entropy(model(torch.randn(4, 8)), torch.tensor([0, 1, 2, 0])).backward()
+    opt.step()
+finetune(Net())
+""",
+    ),
 }

@@ -1,0 +1,86 @@
+"""Errors of sequences: tokens without an embedding, sequences padded with time first."""
+
+from __future__ import annotations
+
+import ast
+
+from .. import changes, upstream, values
+from ..finding import Fix, Related
+from ..registry import explains, kind
+from . import Raised
+
+kind(
+    "embedding-missing",
+    "Token numbers reach a layer that wants vectors",
+    """
+A recurrent layer reads vectors, (length, features) or (batch, length, features). Token numbers
+become vectors by nn.Embedding(vocabulary, features) before it; features is the layer's input_size,
+and the vocabulary's size is one more than the largest number that can come.
+""",
+)
+
+
+@explains(ValueError, r"^(LSTM|GRU|RNN): Expected input to be 2D or 3D, got 1D instead")
+def one_dimension(raised: Raised):
+    """An embedding in front of the layer."""
+    at, layer = raised.innermost, raised.modules()[-1]
+    given = upstream.inner(raised.error, "input")
+    spot = upstream.of_module(layer)
+    if not values.is_tensor(given) or given.is_floating_point() or spot is None:
+        return None
+    parts = upstream.operands(at)
+    argument = next((p for p in parts if at.value(p, None) is given), None)
+    built = spot.statement
+    target = built.targets[0] if isinstance(built, ast.Assign) else None
+    target = target.elts[0] if isinstance(target, ast.Tuple) else target
+    fixes = []
+    if argument is not None and isinstance(target, (ast.Name, ast.Attribute)):
+        holder = f"{spot.source.segment(target.value)}." if hasattr(target, "value") else ""
+        nn = ast.unparse(spot.node.func).rpartition(".")[0]
+        rows = int(given.max()) + 1
+        line = (
+            f"{holder}embedding = {nn + '.' if nn else ''}Embedding({rows}, {layer.input_size})"
+        )
+        name = f"{'self.' if holder else ''}embedding({at.source.segment(argument)})"
+        edits = [spot.source.insert_before(built, line), at.source.replace((argument, name))]
+        fixes = [Fix(f"{line}; more rows where larger numbers can come", edits)]
+    return raised.finding(
+        "embedding-missing",
+        f"{raised.match[1]} got {len(given)} token numbers, and reads vectors",
+        spot.place,
+        evidence=[
+            f"input is {values.describe(given)}, made at {values.made_at(given) or '?'}",
+            f"the layer reads vectors of input_size {layer.input_size}",
+        ],
+        related=[Related(at.file, at.line, "the call that failed")],
+        fixes=fixes,
+    )
+
+
+def padded_time_first(raised: Raised, given: int, wanted: int):
+    """``pad_sequence(parts)`` without batch_first: as many predictions as the longest is long."""
+    at = raised.innermost
+    for spot in upstream.calls(upstream.user_sources(raised), "pad_sequence"):
+        if changes.keyword(spot.node, "batch_first") is not None or not spot.node.args:
+            continue
+        function = spot.source.function_of(spot.node)
+        inside = (f for f in reversed(raised.frames) if f.source is spot.source and f.node)
+        running = next((f for f in inside if f.source.function_of(f.node) is function), None)
+        held = upstream.value(running, spot.node.args[0]) if running is not None else None
+        if not isinstance(held, (list, tuple)) or len(held) != wanted:
+            continue
+        if max(map(len, held)) != given:
+            continue
+        text = changes.with_keyword(spot.source, spot.node, "batch_first", "True")
+        return raised.finding(
+            "batch-first",
+            "the sequences are padded with time first, and read with the batch first",
+            spot.place,
+            evidence=[
+                f"{given} predictions for {wanted} targets",
+                f"{spot.source.segment(spot.node.args[0])} has {wanted} parts, up to {given} long",
+            ],
+            related=[Related(at.file, at.line, "the loss that got them")],
+            fixes=[Fix("batch_first=True", [spot.source.replace((spot.node, text))])],
+        )
+    return None
