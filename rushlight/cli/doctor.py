@@ -36,7 +36,7 @@ def add(subparsers) -> None:
     parser.set_defaults(command=_doctor)
 
 
-_REASONS = 3  # why kinds were not checked, told without -v
+_REASONS = 2  # why kinds were not checked, told without -v
 
 
 def _doctor(options) -> int:

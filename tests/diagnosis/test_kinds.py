@@ -6,6 +6,7 @@ from .doctored import doctored
 from .traps import (
     clean,
     copies,
+    cuts,
     data,
     evaluation,
     everyday,
@@ -22,11 +23,12 @@ STAYS = {"leak_eval_total": {"graph-never-used"}}
 WITHOUT_FIX = {
     "unused_layer", "optim_groups", "nan_in_batch", "slow_samples", "argmax_path",
     "loss_requires_grad_set", "optim_late_layer", "cat_func", "fn_wrong", "nan_std", "slow_getitem",
+    "head_under_another_name",
 }  # fmt: skip
 
 
 MODULES = {m.__name__.rpartition(".")[2]: m for m in
-           (copies, data, evaluation, language, losses, models, sizes, steps)}  # fmt: skip
+           (copies, cuts, data, evaluation, language, losses, models, sizes, steps)}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=MODULES)
@@ -69,7 +71,7 @@ OF_THE_MACHINE = {"loader-slower-than-model"}
 
 
 def test_silent_on_programs_that_train_well():
-    programs = {**clean.CLEAN, **everyday.CLEAN, **language.CLEAN}
+    programs = {**clean.CLEAN, **cuts.CLEAN, **everyday.CLEAN, **language.CLEAN}
     assert len(programs) >= 10
     said = doctored(programs, fixes=False)
     wrong = {

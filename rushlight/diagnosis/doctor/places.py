@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import sys
 from collections.abc import Iterator
 
@@ -66,6 +67,17 @@ def parts_of(batch) -> dict:
 def parameters_of(optimizer) -> list:
     """The parameters that an optimizer holds."""
     return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def misspelt_switches(parameter) -> list[str]:
+    """Attributes that were set on a parameter in place of ``requires_grad``."""
+    alike = difflib.SequenceMatcher(None, "", "requires_grad")
+    found = []
+    for name in vars(parameter):
+        alike.set_seq1(name)
+        if alike.ratio() > 0.85:
+            found.append(name)
+    return found
 
 
 def call_at(site: Site) -> ast.Call | None:

@@ -50,7 +50,7 @@ class Reshape(Check):
         if op.name not in ("reshape", "view") or op.site in self.seen or not op.args:
             return
         before, after = tuple(op.args[0].shape), tuple(op.result.shape)
-        order = _swapped(before, after) or _split_heads(before, after)
+        order = _swapped(before, after) or _heads(before, after)
         if order is not None and op.module is None and not _is_even(op.args[0]):
             self.seen[op.site] = (op.site, op.name, before, after, order)
 
@@ -64,6 +64,11 @@ class Reshape(Check):
             text = site.source.segment(tensor)
             if isinstance(order, tuple):
                 new = f"{text}.permute({', '.join(map(str, order))})"
+            elif order == "joined":
+                new = None
+                if places.is_method(site) and node.args:
+                    sizes = ", ".join(changes.arguments(site.source, node))
+                    new = f"{changes.atom(site.source, tensor)}.transpose(1, 2).reshape({sizes})"
             else:
                 sizes = [site.source.segment(a) for a in node.args]
                 new = None
@@ -109,12 +114,15 @@ def _swapped(before, after):
     return tuple(order)
 
 
-def _split_heads(before, after):
-    """Whether (B, T, H * D) was viewed as (B, H, T, D) at once."""
-    if len(before) != 3 or len(after) != 4 or before[0] != after[0]:
-        return None
-    moved = after[2] == before[1] and after[1] != before[1] and after[1] * after[3] == before[2]
-    return "heads" if moved and after[1] > 1 and before[1] > 1 else None
+def _heads(before, after):
+    """Whether (B, T, H * D) was viewed as (B, H, T, D) at once ("split"), or back ("joined")."""
+    for one, other, what in ((before, after, "split"), (after, before, "joined")):
+        if len(one) != 3 or len(other) != 4 or one[0] != other[0]:
+            continue
+        moved = other[2] == one[1] != other[1] and other[1] * other[3] == one[2]
+        if moved and min(other[1], one[1]) > 1:
+            return what
+    return None
 
 
 def _is_even(tensor) -> bool:

@@ -120,6 +120,7 @@ class Modes(Check):
         self.steps = 0
         self.in_eval_steps = {}
         self.in_train_steps = {}
+        self.looked_at = set()  # models that were evaluated in eval mode before the first step
         self.passes = doctor.passes
 
     def mode(self, module, training):
@@ -140,6 +141,8 @@ class Modes(Check):
             entry = self.evaluated.setdefault((site, id(module)), [0, module, active, self.steps])
             entry[0] += 1
             entry[3] = self.passes.arguments
+        if not grad and not active and not self.steps:
+            self.looked_at.add(id(module))
         if grad:
             self.last_forward[id(module)] = (module, site, not active)
 
@@ -147,7 +150,7 @@ class Modes(Check):
         self.steps += 1
         for key, (module, site, in_eval) in self.last_forward.items():
             counts = self.in_eval_steps if in_eval else self.in_train_steps
-            if in_eval and not self.in_train_steps.get(key):
+            if in_eval and not self.in_train_steps.get(key) and key not in self.looked_at:
                 continue
             entry = counts.setdefault(key, [0, module, site])
             entry[0] += 1
@@ -163,9 +166,10 @@ class Modes(Check):
                 parts = (place.unused, place.module, place.active, place.arguments)
                 out.append(self.evaluating(place.site, *parts, "led to no backward"))
         for key, (count, module, site) in self.in_eval_steps.items():
-            last = self.in_train_steps[key]
             if (id(module), False) in self.modes and count >= 2:
-                out.append(self.not_restored(module, count, last[0], site))
+                before = self.in_train_steps.get(key, [0])[0]
+                if before or self.never_switched(module, count):
+                    out.append(self.not_restored(module, count, before, site))
         return out
 
     def not_checked(self, doctor):
@@ -232,6 +236,11 @@ class Modes(Check):
         if isinstance(block, ast.expr) and loops:
             return loops[-1]
         return site.statement
+
+    def never_switched(self, module, count) -> bool:
+        """Whether all steps follow one eval(), and dropout rests: norms alone may be meant to."""
+        drops = any("Dropout" in type(m).__name__ for _, m in self.passes.specials(module))
+        return drops and count >= 8 and (id(module), True) not in self.modes
 
     def not_restored(self, module, count, before, site):
         _, where = self.modes[id(module), False]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import weakref
 from typing import ClassVar
 
@@ -38,7 +39,8 @@ parameters (requires_grad_(False)) and leave them out of the optimizer.
 
 
 MOST_OPS = 4000
-CUTTING = ("detach", "data", "item", "tolist")
+COPYING = ("tensor", "as_tensor")
+CUTTING = ("detach", "data", "item", "tolist", *COPYING)
 
 
 @check
@@ -52,14 +54,27 @@ class Held(Check):
 
     def start(self, doctor):
         self.optimizers, self.models, self.replaced = [], {}, {}
+        self.passes, self.names = doctor.passes, {}
         self.never, self.called, self.cuts, self.outputs = {}, {}, {}, {}
         self.steps, self.seen_ops, self.most = {}, 0, 2000
+        self.step_sites, self.backwards, self.reached = {}, 0, set()
         watch = doctor.watch
         watch.on("optimizer", self.optimizer)
         watch.on("forward", self.forward)
         watch.on("step", self.step, always=True)
+        watch.on("backward_end", self.backward_end)
         watch.on("op", self.op)
         self.watch = watch
+
+    def backward_end(self, tensor, arguments, error):
+        """What got gradients that no step saw is none of those that the loss did not reach."""
+        self.backwards += tensor.grad_fn is not None
+        for optimizer, *_ in self.optimizers:
+            never = self.never[id(optimizer)]
+            if id(optimizer) not in self.reached and any(
+                p.grad is not None and id(p) in never for p in places.parameters_of(optimizer)
+            ):
+                self.reached.add(id(optimizer))
 
     def optimizer(self, optimizer):
         site = places.here()
@@ -67,7 +82,8 @@ class Held(Check):
         models = {}
         for frame in places.user_frames(3)[:3]:
             for room in (frame.f_locals, frame.f_globals):
-                for _, one in places.modules_in(room):
+                for name, one in places.modules_in(room):
+                    self.names.setdefault(id(one), name)
                     if id(one) not in models:
                         params = {id(p) for p in one.parameters()}
                         if params:
@@ -96,11 +112,15 @@ class Held(Check):
 
     def op(self, op):
         """Cuts: detach, or values without history that lie in a storage that has one."""
-        if op.name in CUTTING and op.args and op.args[0].requires_grad:
-            if op.site not in self.cuts:
-                what = ".data" if op.name == "data" else op.name
-                self.cuts[op.site] = (what, op.site, _leaves_of(op.args[0]))
-            return
+        if op.name in CUTTING and op.args:
+            given = op.args[0]
+            if op.name in COPYING:  # of a list of results
+                given = given[0] if isinstance(given, (list, tuple)) and given else None
+            if isinstance(given, _C.TensorBase) and given.requires_grad:
+                if op.site not in self.cuts:
+                    what = ".data" if op.name == "data" else op.name
+                    self.cuts[op.site] = (what, op.site, _leaves_of(given))
+                return
         self.seen_ops += 1
         if self.seen_ops == MOST_OPS:  # several steps were seen: the cuts of each are the same
             self.watch.off("op", self.op)
@@ -136,6 +156,8 @@ class Held(Check):
 
     def step(self, optimizer):
         count = self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
+        if count == 1:
+            self.step_sites[id(optimizer)] = places.here()
         never = self.never.get(id(optimizer))
         if never:
             for group in optimizer.param_groups:
@@ -163,7 +185,7 @@ class Held(Check):
 
     def findings(self, doctor):
         out = [self.missed(*one) for one in self.replaced.values()]
-        return out + self.cut()
+        return out + self.cut() + self.of_another()
 
     def missed(self, model, site, late, steps):
         names = [n for n, _ in late]
@@ -211,17 +233,99 @@ class Held(Check):
 
     def cut(self):
         out = []
-        for optimizer, _site, held, _ in self.optimizers:
-            never = self.never[id(optimizer)]
-            if self.steps.get(id(optimizer), 0) < 2 or not never:
-                continue
-            if len(never) == len([p for p in held if p.requires_grad]):
+        for optimizer, site, held, _ in self.optimizers:
+            never, steps = self.never[id(optimizer)], self.steps.get(id(optimizer), 0)
+            if steps < 2 or not never:
                 continue
             left = [p for p in held if id(p) in never]
-            out += self.reasons(left, self.steps[id(optimizer)])
+            if len(never) < len([p for p in held if p.requires_grad]):
+                out += self.reasons(left, steps)
+            elif steps > 2 and self.backwards > 2 and id(optimizer) not in self.reached:
+                nearest = self.nearest(self.step_sites[id(optimizer)])
+                out += self.reasons(left, steps, nearest)[:1] or self.never_run(site, left, steps)
         return out
 
-    def reasons(self, left, steps):
+    def nearest(self, step):
+        """Cuts in an order in which the last one before a step comes first."""
+
+        def distance(cut):
+            site = cut[1]
+            before = site.file == step.file and site.line <= step.line
+            return (not before, abs(step.line - site.line))
+
+        cuts = [c for c in self.cuts.values() if c[0] not in ("item", "tolist")]
+        return sorted(cuts, key=distance) if step is not None else cuts
+
+    def never_run(self, site, left, steps):
+        """All that an optimizer holds belongs to modules that no call reached."""
+        ids, idle = {id(p) for p in left}, []
+        for model in self.passes.models.values():
+            for name, module in model.named_modules():
+                mine = {id(p) for p in module.parameters(recurse=False)}
+                if mine and mine <= ids and not self.called.get(id(module)):
+                    idle.append((name, module, mine))
+        if not idle or set().union(*(mine for *_, mine in idle)) != ids:
+            return []
+        name, module, _ = idle[0]
+        built = places.built(module)
+        at = (built[0].file, built[1].lineno) if built is not None else site
+        return [
+            found(
+                "parameters-without-gradient",
+                "wrong result",
+                at,
+                f"{name or describe_module(module)} is never called, and nothing else is trained",
+                [f"{steps} steps of {len(left)} parameters, 0 of them with a gradient"],
+                [(site, "the optimizer of it alone")],
+            )
+        ]
+
+    def of_another(self):
+        """Two optimizers of one set, where gradients reach a module that none of them holds."""
+        first = {}
+        everywhere = {id(p) for _, _, held, _ in self.optimizers for p in held}
+        for optimizer, site, held, _ in self.optimizers:
+            if self.steps.get(id(optimizer), 0) < 3:
+                continue
+            ids = frozenset(id(p) for p in held)
+            other = first.setdefault(ids, (optimizer, site))
+            if other[0] is optimizer:
+                continue
+            for module, name in self.unheld(everywhere):
+                one, two = sorted((site, other[1]), key=lambda s: _likeness(s, name))
+                return [self.swapped(two, one, module, name, self.steps[id(optimizer)])]
+        return []
+
+    def unheld(self, held):
+        """(module, its name) of models by name that get gradients and that nobody holds."""
+        for model in self.passes.models.values():
+            name = self.names.get(id(model))
+            parameters = [p for p in model.parameters() if p.requires_grad]
+            unheld = not any(id(p) in held for p in parameters)
+            if name and parameters and unheld and all(p.grad is not None for p in parameters):
+                yield model, name
+
+    def swapped(self, site, other, module, name, steps):
+        source, call, fixes = site.source, places.call_at(site), []
+        same = [
+            n
+            for n in (ast.walk(call) if call is not None else ())
+            if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) in self.names.values()
+        ]
+        if len(same) == 1:
+            fixes.append(Fix(f"{name}.parameters()", [source.replace((same[0], name))]))
+        count = len(list(module.parameters()))
+        return found(
+            "optimizer-misses-parameters",
+            "wrong result",
+            site,
+            f"two optimizers hold the same parameters, and none those of {name}",
+            [f"{count} parameters of {name} got gradients, and none of {steps} steps changed them"],
+            [(other, "the other optimizer of the same parameters")],
+            fixes,
+        )
+
+    def reasons(self, left, steps, cuts=None):
         ids, out, told = {id(p) for p in left}, [], set()
         evidence = (
             f"{len(left)} parameters ({sum(p.numel() for p in left):,} values) that the optimizer "
@@ -235,7 +339,7 @@ class Held(Check):
             if finding is not None:
                 told |= mine
                 out.append(finding)
-        for what, site, leaves in self.cuts.values():
+        for what, site, leaves in self.cuts.values() if cuts is None else cuts:
             mine = {i for i in leaves if i in ids} - told
             if mine:
                 told |= mine
@@ -269,6 +373,9 @@ class Held(Check):
         source, statement, changes = site.source, site.statement, []
         name = what.removeprefix(".")
         at = site
+        if name in COPYING:
+            changes = _stacked(source, site)
+            statement = None if changes else statement
         for node in ast.walk(statement) if statement is not None else ():
             if name == "data" and isinstance(node, ast.Attribute) and node.attr == "data":
                 changes.append((node, source.segment(node.value)))
@@ -285,7 +392,8 @@ class Held(Check):
             at, changes = _data_before(source, statement)
             at = at or site
             related = [(site, "the values are used here, without their history")]
-        fixes = [Fix(f"without {what}", [source.replace(*changes)])] if changes else []
+        text = changes[0][1] if name in COPYING and changes else f"without {what}"
+        fixes = [Fix(text, [source.replace(*changes)])] if changes else []
         return found(
             "parameters-without-gradient",
             "wrong result",
@@ -295,6 +403,23 @@ class Held(Check):
             related,
             fixes,
         )
+
+
+def _likeness(site, name: str) -> float:
+    """How much an optimizer's name is like a model's: ``optG`` belongs to ``netG``."""
+    statement = site.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    text = ast.unparse(target) if target is not None else ""
+    return difflib.SequenceMatcher(None, text, name).ratio()
+
+
+def _stacked(source, site):
+    """``torch.stack(losses)`` for ``torch.tensor(losses)``, whose values have no history."""
+    call = places.call_at(site)
+    if call is None or not call.args or not isinstance(call.func, ast.Attribute):
+        return []
+    text = f"{source.segment(call.func.value)}.stack({source.segment(call.args[0])})"
+    return [(call, text)]
 
 
 def _round_trip(node: ast.Call) -> ast.AST:

@@ -52,6 +52,7 @@ class Unheld(Check):
         for model in list(self.passes.models.values()):
             all_ = [p for p in model.parameters() if p.requires_grad]
             left = [p for p in all_ if id(p) not in held and self.is_still(p)]
+            left = [p for p in left if not places.misspelt_switches(p)]  # frozen, it was meant
             if not left or not model.training or id(model) in self.loaded:
                 continue
             part = [p for p in all_ if id(p) in held]
