@@ -53,7 +53,8 @@ def broadcast(raised: Raised):
     (left, a), (right, b) = known
     texts = [at.source.segment(left), at.source.segment(right)]
     evidence = aligned(texts, [a, b])
-    branch = _branch(raised, at, a, b, evidence) or _reduced(raised, a, b)
+    branch = _drawn(raised, at, known, evidence) or _branch(raised, at, a, b, evidence)
+    branch = branch or _reduced(raised, a, b)
     if branch is not None:
         return branch
     fixes = []
@@ -206,6 +207,52 @@ def _count(shape: tuple) -> int:
     return total
 
 
+# ---- Numbers drawn beside a layer's result
+
+
+def _drawn(raised: Raised, at, known, evidence):
+    """``eps = torch.randn(n, 10)`` of the same function, for a result that has another size."""
+    for (part, tensor), (other, result) in (known, known[::-1]):
+        spot = upstream.of_tensor(tensor)
+        alike = tensor.dim() == result.dim() and tensor.is_leaf and not tensor.requires_grad
+        if spot is None or not alike or result.grad_fn is None or spot.file != at.file:
+            continue
+        if at.source.function_of(spot.node) is not at.source.function_of(at.node):
+            continue
+        differ = [d for d in range(tensor.dim()) if tensor.shape[d] != result.shape[d]]
+        size = _size_argument(spot.node, tensor.dim(), differ[0], ast.Constant)
+        named = [n for n in ast.walk(other) if isinstance(n, ast.Name)]
+        same = [n.id for n in named if _has_shape(at, n, result) and _is_bound_before(at, n, spot)]
+        if size is None or len(differ) > 1 or not same:
+            continue
+        d = differ[0]
+        text = f"{same[0]}.shape[{d}]"
+        name, have = at.source.segment(part), tensor.shape[d]
+        return raised.finding(
+            "broadcast-shapes",
+            f"{name} was made with size {have}, and {same[0]} has {result.shape[d]}",
+            spot.place,
+            evidence=evidence,
+            related=[Related(at.file, at.line, "the operation that failed")],
+            fixes=[
+                Fix(
+                    changes.with_part(spot.source, spot.node, size, text),
+                    [spot.source.replace((size, text))],
+                )
+            ],
+        )
+    return None
+
+
+def _has_shape(at, name: ast.Name, tensor) -> bool:
+    held = at.value(name, None)
+    return values.is_tensor(held) and held.shape == tensor.shape
+
+
+def _is_bound_before(at, name: ast.Name, spot) -> bool:
+    return at.source.last_assignment(name.id, spot.line, at.source.function_of(at.node)) is not None
+
+
 # ---- A branch that changes size
 
 
@@ -224,10 +271,11 @@ def _branch(raised: Raised, at, a, b, evidence):
     found.sort(key=lambda f: f[0])
     _, layer, change, said = found[0]
     path = values.module_path(owner, layer)
-    fixes = [
-        Fix(f"{c.step.source.segment(c.step.call)} -> {_changed(c)}", [c.edit])
-        for _, _, c, _ in found
-    ]
+    fixes = {
+        c.edit: Fix(f"{c.step.source.segment(c.step.call)} -> {_changed(c)}", [c.edit])
+        for _, _, c, _ in reversed(found)
+    }
+    fixes = list(reversed(fixes.values()))
     together = _all_of(found)
     if together is not None:
         fixes.insert(1, together)
@@ -340,7 +388,7 @@ class Added:
         return self.text
 
 
-def _size_argument(node: ast.AST, rank: int, place: int):
+def _size_argument(node: ast.AST, rank: int, place: int, kinds=(ast.Name, ast.Attribute)):
     """The size of one dimension in ``zeros(1, n, d)``, somewhere within an expression."""
     makes = {"zeros", "ones", "randn", "rand", "empty", "full"}
     for part in ast.walk(node):
@@ -349,7 +397,7 @@ def _size_argument(node: ast.AST, rank: int, place: int):
         sizes = part.args
         if isinstance(sizes[0], (ast.Tuple, ast.List)):
             sizes = sizes[0].elts
-        if len(sizes) == rank and isinstance(sizes[place], (ast.Name, ast.Attribute)):
+        if len(sizes) == rank and isinstance(sizes[place], kinds):
             return sizes[place]
     return None
 

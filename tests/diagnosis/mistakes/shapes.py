@@ -1129,4 +1129,20 @@ for (x,) in DataLoader(data, batch_size=4):
 print(out.shape[0])
 """,
     ),
+    "noise of another size": (
+        "broadcast-shapes",
+        HEAD
+        + """
+class VAE(nn.Module):
+    def __init__(self, latent=8):
+        super().__init__()
+        self.mean, self.spread = nn.Linear(32, latent), nn.Linear(32, latent)
+        self.decoder = nn.Linear(latent, 32)
+    def forward(self, x):
+        mean, spread = self.mean(x), self.spread(x)
+        noise = torch.randn(x.size(0), 10)  # <-
+        return self.decoder(mean + noise * torch.exp(0.5 * spread))
+print(VAE()(torch.rand(16, 32)).shape)
+""",
+    ),
 }
