@@ -296,4 +296,43 @@ for step in range(12):
     opt.step()
 print(loss.item() < 100)
 """,
+    "one_layer_many_times": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        shared = nn.Linear(8, 8)
+        self.body = nn.Sequential(shared, nn.ReLU(), shared, nn.ReLU())
+        self.drops = nn.ModuleList([nn.Dropout(0.1)] * 3)
+        self.gate, self.value = nn.Linear(8, 1), nn.Linear(8, 3)
+    def forward(self, x):
+        for drop in self.drops:
+            x = drop(self.body(x))
+        weights = self.gate(x[:, None]).softmax(1)
+        return (weights * self.value(x)[:, None]).sum(1)
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+for _ in range(8):
+    loss = nn.functional.cross_entropy(net(torch.randn(16, 8)), torch.randint(0, 3, (16,)))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print(loss.item() < 100)
+""",
+    "relus_that_are_no_scores": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1), nn.ReLU())
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+for _ in range(8):
+    x = torch.randn(16, 8)
+    loss = nn.functional.mse_loss(net(x), x.square().sum(1, keepdim=True))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print(loss.item() < 1000)
+""",
 }

@@ -727,4 +727,76 @@ for _ in range(4):
     o.zero_grad(); loss_fn(r(x), x.sum(1)).backward(); o.step()
 """,
     ),
+    "relu_at_the_end": (
+        "scores-clipped",
+        {
+            "model.py": """
+            from torch import nn
+            import torch.nn.functional as F
+            class Net(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.first, self.last = nn.Linear(8, 16), nn.Linear(16, 3)
+                def forward(self, x):
+                    x = F.relu(self.first(x))
+                    return F.relu(self.last(x)) #!
+            """,
+            "script.py": """
+            import torch
+            from torch import nn
+            from model import Net
+            torch.manual_seed(0)
+            net, criterion = Net(), nn.CrossEntropyLoss()
+            opt = torch.optim.SGD(net.parameters(), lr=0.05)
+            for _ in range(8):
+                loss = criterion(net(torch.randn(16, 8)), torch.randint(0, 3, (16,)))
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+            """,
+        },
+    ),
+    "relu_before_bce": (
+        "scores-clipped",
+        """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Sequential(
+    nn.Linear(8, 16),
+    nn.ReLU(),
+    nn.Linear(16, 1),
+    nn.ReLU(), #!
+)
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+for _ in range(8):
+    scores = net(torch.randn(16, 8)).squeeze(1)
+    loss = nn.functional.binary_cross_entropy_with_logits(scores, torch.rand(16).round())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "softmax_of_one": (
+        "softmax-of-one-value",
+        """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+        self.squash = nn.Softmax(dim=1) #!
+    def forward(self, x):
+        return self.squash(self.body(x))
+net, criterion = Net(), nn.BCELoss()
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+for _ in range(8):
+    loss = criterion(net(torch.randn(16, 8)), torch.randint(0, 2, (16, 1)).float())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
 }

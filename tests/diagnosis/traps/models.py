@@ -1067,4 +1067,26 @@ x = torch.randn(2, 3)
 print((a(x) - b(x)).abs().max().item())
 """,
     ),
+    "list_times_layers": (
+        "layers-multiplied",
+        """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Net(nn.Module):
+    def __init__(self, depth=3):
+        super().__init__()
+        blocks = [nn.Linear(8, 8), nn.Tanh()] * depth #!
+        self.body, self.head = nn.Sequential(*blocks), nn.Linear(8, 3)
+    def forward(self, x):
+        return self.head(self.body(x))
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+for _ in range(8):
+    loss = nn.functional.cross_entropy(net(torch.randn(16, 8)), torch.randint(0, 3, (16,)))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
 }

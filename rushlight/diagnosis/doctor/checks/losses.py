@@ -33,6 +33,25 @@ the mean. Bring both to one shape, usually with squeeze(1) on the model's output
 """,
 )
 
+kind(
+    "scores-clipped",
+    "The scores of a loss come out of a relu",
+    """
+A loss that takes logits wants numbers of both signs: how far a class is ruled out is said by
+negative ones. Behind a relu they are 0 at least, a score at 0 passes no gradient, and the loss
+stays high. Let the last layer be linear.
+""",
+)
+kind(
+    "softmax-of-one-value",
+    "A softmax over a single value is always 1",
+    """
+softmax makes numbers that sum to one along a dimension; where that has one entry, the result is 1
+whatever goes in, and no gradient comes back. A single output for two classes takes sigmoid (best as
+binary_cross_entropy_with_logits, which applies it itself).
+""",
+)
+
 DOUBLE = {
     "cross_entropy_loss": ("softmax", "log_softmax"),
     "cross_entropy": ("softmax",),
@@ -42,6 +61,10 @@ DOUBLE = {
     "kl_div": ("softmax",),
 }
 SOFTMAX = {"softmax", "_softmax", "special_softmax"}
+RELUS = {"relu", "relu_", "relu6"}
+LOGITS = {"cross_entropy_loss", "cross_entropy", "binary_cross_entropy_with_logits"}
+LEAST_CLIPPED = 0.05  # of the scores
+LOG = ("LogSoftmax", "log_softmax")
 ELEMENTWISE_LOSSES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
 COMPARISONS = {"eq", "ne", "__eq__", "__ne__", "isclose"}
 DIFFERENCES = {"sub", "rsub", "subtract", "mul"}
@@ -92,14 +115,7 @@ class Probabilities(Check):
         evidence = [
             f"its input {shape} lies between {values[0]:.3g} and {values[1]:.3g}: probabilities"
         ]
-        at, fixes = made.site, []
-        built = places.built(made.module) if made.module is not None else None
-        if built is not None:
-            source, call = built
-            at = (source.file, call.lineno)
-            fixes += self.of_module(source, call, log)
-        elif made.site.node is not None:
-            fixes += self.of_call(made.site, log)
+        at, fixes = _undone(made, LOG if log else None)
         return found(
             "loss-on-probabilities",
             "wrong number",
@@ -110,30 +126,101 @@ class Probabilities(Check):
             fixes,
         )
 
-    def of_module(self, source, call, log):
-        text = source.segment(call.func)
-        if log:
-            name = changes.another(source, call.func, "LogSoftmax")
-            return [Fix(f"{name} instead", [source.replace((call.func, name))])]
-        prefix = text.rpartition(".")[0] or changes.prefix_for(source, "torch.nn", "nn")
-        whole = f"{prefix}.Identity()"
-        return [Fix("without the activation: the loss applies it", [source.replace((call, whole))])]
 
-    def of_call(self, site, log):
-        source, node = site.source, site.node
-        inner = places.operand(site, 0)
-        if inner is None or not isinstance(node, ast.Call):
-            return []
-        if log:
-            func = source.segment(node.func)
-            name = func[: len(func) - len("softmax")] + "log_softmax"
-            return [Fix(f"{name} instead", [source.replace((node.func, name))])]
-        return [
-            Fix(
-                "without the activation: the loss applies it",
-                [source.replace((node, source.segment(inner)))],
-            )
+@check
+class Activated(Check):
+    """What an activation leaves of the scores that a loss gets."""
+
+    kinds = ("scores-clipped", "softmax-of-one-value")
+    needs: ClassVar = {
+        "scores-clipped": (f"op {' '.join(LOGITS)}", 2, "no loss of logits was seen"),
+        "softmax-of-one-value": ("op softmax _softmax special_softmax", 2, "no softmax was seen"),
+    }
+
+    def start(self, doctor):
+        self.clipped, self.ones = {}, {}
+        losses = LOGITS | {"binary_cross_entropy"} | ELEMENTWISE_LOSSES
+        doctor.watch.on("op", self.op, SOFTMAX | RELUS | losses)
+
+    def op(self, op):
+        if op.name in SOFTMAX or op.name in RELUS:
+            op.module  # noqa: B018  (kept with what the op made)
+            return
+        scores = op.args[0] if op.args else None
+        if op.source is None or scores is None or not scores.requires_grad:
+            return
+        made = op.source.root
+        if made.name in RELUS and op.name in LOGITS:
+            entry = self.clipped.setdefault(made.site, [made, op.site, 0, 0, 0])
+            if entry[2] < 8:
+                entry[2] += 1
+                entry[3] += int((scores.detach() <= 0).sum())
+                entry[4] += scores.numel()
+        elif made.name in SOFTMAX and scores.numel() > 1:
+            entry = self.ones.setdefault(made.site, [made, op, 0, True, tuple(scores.shape)])
+            entry[2] += 1
+            entry[3] = entry[3] and _range(scores) == (1.0, 1.0)
+
+    def findings(self, doctor):
+        out = [
+            self.of_clipped(made, loss, least, count)
+            for made, loss, calls, least, count in self.clipped.values()
+            if calls > 1 and least >= LEAST_CLIPPED * count
         ]
+        return out + [self.of_ones(*one) for one in self.ones.values() if one[3] and one[2] > 1]
+
+    def of_clipped(self, made, loss, least, count):
+        at, fixes = _undone(made)
+        return found(
+            "scores-clipped", "wrong number", at, "the scores of the loss come out of a relu",
+            [f"{least} of {count} scores are 0 and pass no gradient"],
+            [(loss, "the loss that got them")], fixes,
+        )  # fmt: skip
+
+    def of_ones(self, made, op, calls, _, shape):
+        at, fixes = _undone(made, None if op.name in LOGITS else ("Sigmoid", "sigmoid"))
+        return found(
+            "softmax-of-one-value", "wrong result", at, "this softmax runs over a single value",
+            [f"all values of its result {shape} are 1 in {calls} of {calls} calls"],
+            [(op.site, "the loss that got them")], fixes,
+        )  # fmt: skip
+
+
+def _undone(made, instead=None):
+    """(place, fixes): a squashing taken away, or another in its place: its class and function."""
+    built = places.built(made.module) if made.module is not None else None
+    if built is not None:
+        source, call = built
+        return (source.file, call.lineno), [_module_undone(source, call, instead)]
+    fix = _call_undone(made.site, instead) if made.site.node is not None else None
+    return made.site, [fix] if fix is not None else []
+
+
+def _module_undone(source, call, instead):
+    if instead == LOG:
+        name = changes.another(source, call.func, instead[0])
+        return Fix(f"{name} instead", [source.replace((call.func, name))])
+    prefix = source.segment(call.func).rpartition(".")[0]
+    prefix = prefix or changes.prefix_for(source, "torch.nn", "nn")
+    text = f"{prefix}.{instead[0] if instead else 'Identity'}()"
+    said = f"{text} instead" if instead else "without the activation: the loss applies it"
+    return Fix(said, [source.replace((call, text))])
+
+
+def _call_undone(site, instead):
+    source, node = site.source, site.node
+    inner = places.operand(site, 0)
+    if inner is None or not isinstance(node, ast.Call):
+        return None
+    if instead is None:
+        said = "without the activation: the loss applies it"
+        return Fix(said, [source.replace((node, source.segment(inner)))])
+    if instead == LOG:
+        func = source.segment(node.func)
+        name = func[: len(func) - len("softmax")] + instead[1]
+        return Fix(f"{name} instead", [source.replace((node.func, name))])
+    text = f"{changes.atom(source, inner)}.{instead[1]}()"
+    return Fix(text, [source.replace((node, text))])
 
 
 def _range(tensor) -> tuple[float, float]:
