@@ -99,12 +99,12 @@ def _report(options, session, machine, trials, status: int, error) -> None:
 
 def _write_page(options, recording, found, status: int, error, measured: dict) -> None:
     from rushlight import pages
-    from rushlight.diagnosis.frames import text_of
+    from rushlight.diagnosis.frames import message_of
     from rushlight.profiler.page import page_data
 
     about = run.described(options) | {"status": status}
     if error is not None:
-        about["error"] = f"{type(error).__name__}: {text_of(error)}"[:2000]
+        about["error"] = f"{type(error).__name__}: {message_of(error)}"[:2000]
     data = page_data(recording, found, **about, **measured)
     pages.write(options.html, "profile", f"profile {about['title']}", data)
     run.tell(f"Page: {os.path.relpath(options.html, options.folder)}")

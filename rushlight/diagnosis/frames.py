@@ -65,14 +65,6 @@ def called(node: ast.AST) -> str:
 # ---- Frames
 
 
-def text_of(error: BaseException) -> str:
-    """What an exception says, also where it can not."""
-    try:
-        return str(error)
-    except Exception:
-        return "<its text could not be made>"
-
-
 @dataclass
 class Failed:
     """One of the user's frames, and the expression in it that was being evaluated."""

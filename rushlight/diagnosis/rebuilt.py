@@ -63,28 +63,31 @@ class Rebuilt:
         """Builds and calls the model with edits applied; None where that tells nothing."""
         import rushlight as torch
 
-        try:
-            with trial.undisturbed(SECONDS), torch.no_grad(), torch.device("meta"):
-                names = self._definitions(edits)
-                call = self._built_call(edits)
-                if names is None or call is None:
-                    return None
-                model = eval(call, names)
-                model.train(self.root.training)
-                used = {type(m) for m in model.modules()}
-                if any(kind not in used for kind in self.fresh):
-                    return None  # it was built from the classes as they were
-                arguments = self._arguments()
-                if arguments is None:
-                    return None
-                args, kwargs = arguments
-                try:
-                    result = model(*args, **kwargs)
-                except Exception as error:
-                    return self._failed(error)
-                return Ending(shape=values.shape_of(result) if values.is_tensor(result) else "")
-        except BaseException:
+        def again() -> Ending | None:
+            with torch.no_grad(), torch.device("meta"):
+                return self._run(edits)
+
+        return trial.quietly(again, SECONDS)
+
+    def _run(self, edits: list) -> Ending | None:
+        names = self._definitions(edits)
+        call = self._built_call(edits)
+        if names is None or call is None:
             return None
+        model = eval(call, names)
+        model.train(self.root.training)
+        used = {type(m) for m in model.modules()}
+        if any(kind not in used for kind in self.fresh):
+            return None  # it was built from the classes as they were
+        arguments = self._arguments()
+        if arguments is None:
+            return None
+        args, kwargs = arguments
+        try:
+            result = model(*args, **kwargs)
+        except Exception as error:
+            return self._failed(error)
+        return Ending(shape=values.shape_of(result) if values.is_tensor(result) else "")
 
     def _definitions(self, edits: list) -> dict | None:
         """The caller's names, the classes and functions of the changed files defined anew."""

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from dataclasses import dataclass
 
 from .finding import Edit, Fix, apply_edits
@@ -53,7 +54,8 @@ def undisturbed(seconds: float = 0.2):
     before = None
     if alarm:
         before = signal.signal(signal.SIGALRM, _too_long)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        began = time.monotonic()
+        left, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             yield
@@ -61,11 +63,18 @@ def undisturbed(seconds: float = 0.2):
         if alarm:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+            if left:  # an alarm of the program's own goes on, or rings now if it is due
+                left = max(left - (time.monotonic() - began), 1e-6)
+                signal.setitimer(signal.ITIMER_REAL, left, interval)
         torch.set_rng_state(state)
 
 
 class TooLong(BaseException):
     """Raised by the alarm; no ``except Exception`` of the user's catches it."""
+
+
+# How the user's code may fail in a trial; an interrupt is for the program itself.
+FAILURES = (Exception, SystemExit, TooLong)
 
 
 def _too_long(*_):
@@ -80,7 +89,7 @@ def expression(frame, names: dict, text: str, seconds: float = 0.2) -> Outcome:
             eval(code, frame.f_globals, dict(names))
     except TooLong:
         return Outcome(False, refused=f"took longer than {seconds} s")
-    except Exception as error:
+    except FAILURES as error:
         return Outcome(False, error=f"{type(error).__name__}: {error}".splitlines()[0])
     return Outcome(True)
 
@@ -89,18 +98,17 @@ def value(frame, names: dict, text: str, seconds: float = 0.2):
     """What an expression gives in a frame with its local names, None where it fails."""
     try:
         code = compile(text.strip(), "<trial>", "eval")
-        with undisturbed(seconds):
-            return eval(code, frame.f_globals, dict(names))
-    except (TooLong, Exception):
+    except (SyntaxError, ValueError):
         return None
+    return quietly(lambda: eval(code, frame.f_globals, dict(names)), seconds)
 
 
-def quietly(call):
+def quietly(call, seconds: float = 0.2):
     """What a call gives, None where it fails or takes long."""
     try:
-        with undisturbed():
+        with undisturbed(seconds):
             return call()
-    except (TooLong, Exception):
+    except FAILURES:
         return None
 
 

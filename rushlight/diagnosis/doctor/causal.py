@@ -92,7 +92,7 @@ def own_token_seen(given: Given, axis: int, start: int) -> str | None:
                 part._forward_pre_hooks.clear()
             before, after = (_scores(twin, given, t, axis) for t in (tokens, changed))
             far = (before - after).abs().amax((0, 2)) > NEAR * before.abs().max()
-    except (trial.TooLong, Exception):
+    except trial.FAILURES:
         return None
     reached = [i for i, is_far in enumerate(far.tolist()) if is_far]
     first = at if len(far) == total else at - start

@@ -112,8 +112,7 @@ def _collate(raised: Raised, batch):
     if whole:
         sample = whole[0]
     elif held is not None:
-        with trial.undisturbed():
-            sample = held.dataset[0]
+        sample = trial.quietly(lambda: held.dataset[0])
     evidence = [f"samples {raised.match[1]} and {raised.match[2]} stand in one batch"]
     if whole and all(values.is_tensor(s) for s in whole):
         evidence = [

@@ -138,11 +138,12 @@ def _built_again(at, call: ast.Call):
     if not (isinstance(built, type) and issubclass(built, nn.Module)):
         return None
     names = {**at.frame.f_globals, **at.frame.f_locals}
-    try:
-        with trial.undisturbed(SECONDS), no_grad(), device("meta"):
+
+    def again():
+        with no_grad(), device("meta"):
             return eval(compile(ast.Expression(call), at.file, "eval"), names)
-    except BaseException:
-        return None
+
+    return trial.quietly(again, SECONDS)
 
 
 def _in_a_list(raised: Raised, at, model):

@@ -11,7 +11,7 @@ from rushlight._ranges import recordings
 from rushlight.profiler.recording import Recording
 
 from .. import hook
-from ..frames import is_user_code, text_of
+from ..frames import is_user_code, message_of
 
 
 class Xray:
@@ -82,7 +82,7 @@ def _described(error: BaseException | None) -> dict | None:
         at.append([error.filename, error.lineno])
     return {
         "type": type(error).__name__,
-        "text": text_of(error)[:4000],
+        "text": message_of(error)[:4000],
         "notes": [str(n)[:8000] for n in getattr(error, "__notes__", ())][:8],
         "at": at[-20:],
     }

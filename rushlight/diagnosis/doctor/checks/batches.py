@@ -136,15 +136,16 @@ class Varying(Check):
 
 def _odd_sample(dataset, key):
     """(where the samples of the rarer type come from, fixes): a tensor's origin, or the return."""
-    kept: dict = {}
-    try:
-        with trial.undisturbed():
-            for i in range(min(len(dataset), 200)):
-                value = dataset[i] if key is None else dataset[i][key]
-                tensor = isinstance(value, _C.TensorBase)
-                kept.setdefault(value.dtype if tensor else type(value), []).append(value)
-    except BaseException:
-        kept = {}
+
+    def by_dtype() -> dict:
+        kept: dict = {}
+        for i in range(min(len(dataset), 200)):
+            value = dataset[i] if key is None else dataset[i][key]
+            tensor = isinstance(value, _C.TensorBase)
+            kept.setdefault(value.dtype if tensor else type(value), []).append(value)
+        return kept
+
+    kept = trial.quietly(by_dtype) or {}
     rare = min(kept.values(), key=len, default=[None])[0] if len(kept) > 1 else None
     if isinstance(rare, _C.TensorBase):
         origin = _C._origin(rare)

@@ -11,6 +11,7 @@ from ... import changes, trial
 from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
+from ...values import is_tensor
 from ..places import found
 
 kind(
@@ -64,7 +65,7 @@ class Changed(Check):
 
     def fill(self, op):
         given = op.args[0] if op.args else None
-        if not _is_tensor(given) or (sites := self.filled.get(_storage(given))) is None:
+        if not is_tensor(given) or (sites := self.filled.get(_storage(given))) is None:
             return
         index = repr(op.args[1]) if op.name == "__setitem__" and len(op.args) > 1 else ""
         entry = sites.setdefault(op.site, [0, set()])
@@ -156,17 +157,13 @@ def _first_of(source: Source, statement):
 def _tensors(dataset):
     held = getattr(dataset, "tensors", None)
     if isinstance(held, (tuple, list)):
-        yield from ((f"tensors[{i}]", t) for i, t in enumerate(held) if _is_tensor(t))
+        yield from ((f"tensors[{i}]", t) for i, t in enumerate(held) if is_tensor(t))
         return
     for name, value in list(getattr(dataset, "__dict__", {}).items()):
-        if _is_tensor(value):
+        if is_tensor(value):
             yield name, value
         elif isinstance(value, (list, tuple)):
-            yield from ((f"{name}[{i}]", t) for i, t in enumerate(value[:200]) if _is_tensor(t))
-
-
-def _is_tensor(value) -> bool:
-    return isinstance(value, _C.TensorBase)
+            yield from ((f"{name}[{i}]", t) for i, t in enumerate(value[:200]) if is_tensor(t))
 
 
 def _storage(tensor) -> int:
@@ -175,14 +172,10 @@ def _storage(tensor) -> int:
 
 def _gives(dataset, tensor) -> bool:
     """Whether a sample of a dataset is, or holds, a view of a tensor."""
-    try:
-        with trial.undisturbed():
-            sample = dataset[0]
-    except BaseException:
-        return False
+    sample = trial.quietly(lambda: dataset[0])
     parts = list(sample.values()) if isinstance(sample, dict) else sample
     parts = parts if isinstance(parts, (list, tuple)) else [parts]
-    return any(_is_tensor(p) and p.numel() and _storage(p) == _storage(tensor) for p in parts)
+    return any(is_tensor(p) and p.numel() and _storage(p) == _storage(tensor) for p in parts)
 
 
 def _returned(source: Source, node, name: str):

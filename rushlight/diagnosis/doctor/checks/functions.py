@@ -66,8 +66,7 @@ class Functions(Check):
     def findings(self, doctor):
         out = []
         for function, args in self.seen.items():
-            with trial.undisturbed(1.0):
-                what = _compare(function, args)
+            what = trial.quietly(lambda f=function, a=args: _compare(f, a), 1.0)
             if what is not None:
                 out.append(self.finding(function, *what))
         return [f for f in out if f is not None]

@@ -73,15 +73,15 @@ class Sampler(threading.Thread):
 
 def _seconds_of_a_sample(dataset) -> float | None:
     """Seconds that one sample takes here, over up to 64 of them; None where that fails."""
-    try:
-        with trial.undisturbed(1.0):
-            count = min(64, len(dataset))
-            began = time.perf_counter()
-            for i in range(count):
-                dataset[i]
-            return (time.perf_counter() - began) / count
-    except BaseException:
-        return None
+
+    def each() -> float:
+        count = min(64, len(dataset))
+        began = time.perf_counter()
+        for i in range(count):
+            dataset[i]
+        return (time.perf_counter() - began) / count
+
+    return trial.quietly(each, 1.0)
 
 
 @check
