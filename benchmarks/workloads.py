@@ -1,6 +1,9 @@
 """Workloads written once against a torch-like module; each yields a callable to be timed.
 
     python benchmarks/workloads.py MODULE [NAME ...]    one JSON line per workload
+
+BENCH_THREADS says how many threads work (2). With one, what counts is CPU time, which a busy
+machine disturbs less; with more, time on the clock.
 """
 
 import importlib
@@ -149,6 +152,64 @@ def _conv_net(torch):
                    values(torch, 64, 1, 28, 28), classes(torch, 64, 10))
 
 
+@workload("training/LeNet, batch 64")
+def _lenet(torch):
+    nn = torch.nn
+    model = weights(torch, nn.Sequential(
+        nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(),
+        nn.MaxPool2d(2), nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84),
+        nn.ReLU(), nn.Linear(84, 10)))
+    return trainer(torch, model, torch.optim.SGD(model.parameters(), lr=1e-2, momentum=0.9),
+                   values(torch, 64, 1, 28, 28), classes(torch, 64, 10))
+
+
+def gpt(torch, layers, width, heads, vocabulary, length):
+    nn, F = torch.nn, torch.nn.functional
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(),
+                                     nn.Linear(4 * width, width))
+
+        def forward(self, x):
+            b, t, _ = x.shape
+            q, k, v = (part.view(b, t, heads, -1).transpose(1, 2)
+                       for part in self.qkv(self.first(x)).split(width, dim=2))
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.out(y.transpose(1, 2).reshape(b, t, width))
+            return x + self.mlp(self.second(x))
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.token, self.place = nn.Embedding(vocabulary, width), nn.Embedding(length, width)
+            self.blocks = nn.Sequential(*[Block() for _ in range(layers)])
+            self.last, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary)
+
+        def forward(self, tokens):
+            x = self.token(tokens) + self.place(torch.arange(length))
+            return self.head(self.last(self.blocks(x))).flatten(0, 1)
+
+    return weights(torch, Model())
+
+
+def gpt_step(layers, width, heads):
+    def build(torch):
+        model = gpt(torch, layers, width, heads, 65, 64)
+        tokens = classes(torch, 16 * 64, 65)
+        return trainer(torch, model, torch.optim.AdamW(model.parameters(), lr=1e-3),
+                       tokens.view(16, 64), tokens)
+    return build
+
+
+for _layers, _width, _heads in ((4, 128, 4), (6, 384, 6)):
+    workload(f"training/GPT, {_layers} layers of {_width}, 16 x 64 tokens")(
+        gpt_step(_layers, _width, _heads))
+
+
 # ---- kernels
 
 def kernel(name, make):
@@ -246,6 +307,16 @@ kernel("sum(1), 2048", square(lambda torch, x: x.sum(1)))
 kernel("softmax, 2048", square(lambda torch, x: torch.softmax(x, -1)))
 kernel("cumsum, 2048", square(lambda torch, x: torch.cumsum(x, 1)))
 kernel("transposed copy, 2048", square(lambda torch, x: x.t().contiguous()))
+kernel("layer norm, 2048 rows of 2048",
+       square(lambda torch, x: torch.nn.functional.layer_norm(x, (2048,))))
+kernel("sort, 2048 rows of 2048", square(lambda torch, x: torch.sort(x)))
+kernel("real FFT, 2048 rows of 2048", square(lambda torch, x: torch.fft.rfft(x)))
+
+
+@workload("kernels/65,536 rows of 128 at indices")
+def _rows(torch):
+    table, at = values(torch, 100_000, 128), classes(torch, 65_536, 100_000)
+    return lambda: torch.index_select(table, 0, at)
 
 
 # ---- data
@@ -262,24 +333,24 @@ def _loader(torch):
     return run
 
 
-def measure(f, seconds=0.3, batches=5):
+def measure(f, clock, seconds=0.3, batches=5):
     """The median and the least of several batches, in seconds per call."""
     f()
     f()
     n, t = 1, 0.0
     while t < seconds / batches / 4 and n < 1 << 22:
         n *= 2
-        begun = time.perf_counter()
+        begun = clock()
         for _ in range(n):
             f()
-        t = time.perf_counter() - begun
+        t = clock() - begun
     n = max(1, int(n * seconds / batches / max(t, 1e-9)))
     times = []
     for _ in range(batches):
-        begun = time.perf_counter()
+        begun = clock()
         for _ in range(n):
             f()
-        times.append((time.perf_counter() - begun) / n)
+        times.append((clock() - begun) / n)
     return statistics.median(times), min(times)
 
 
@@ -292,11 +363,12 @@ def main():
     for part in ("nn", "optim", "utils.data"):
         importlib.import_module(f"{module}.{part}")
     torch.set_num_threads(int(threads))
+    clock = time.process_time if threads == "1" else time.perf_counter
     for name, build in WORKLOADS.items():
         if names and not any(n in name for n in names):
             continue
         try:
-            median, least = measure(build(torch))
+            median, least = measure(build(torch), clock)
             print(json.dumps({"name": name, "median": median, "least": least}), flush=True)
         except Exception as e:  # a workload that fails is a row that says so
             print(json.dumps({"name": name, "error": f"{type(e).__name__}: {e}"}), flush=True)
