@@ -88,6 +88,19 @@ def call_at(site: Site) -> ast.Call | None:
     return node if isinstance(node, ast.Call) else None
 
 
+def bound_to(value: ast.expr) -> ast.expr | None:
+    """What a statement binds to an expression of its: ``self.a`` of ``self.a, b = value, 2``."""
+    parent = value.parent
+    if isinstance(parent, ast.Assign):
+        return parent.targets[0]
+    if not isinstance(parent, ast.Tuple) or not isinstance(parent.parent, ast.Assign):
+        return None
+    target = parent.parent.targets[0]
+    if not isinstance(target, ast.Tuple) or len(target.elts) != len(parent.elts):
+        return None
+    return target.elts[parent.elts.index(value)]
+
+
 def operand(site: Site, number: int):
     """The node of an operand of the op at a site: of an operator, a method or a function."""
     node = site.node

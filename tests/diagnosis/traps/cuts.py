@@ -168,6 +168,65 @@ Trainer(nn.Linear(8, 3)).fit()
 """
 
 
+POSITIONS = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Positions(nn.Module):
+    def __init__(self, width, longest=40):
+        super().__init__()
+        angles = torch.arange(longest)[:, None] / 100 ** (torch.arange(width) / width)
+        self.register_buffer("table", torch.sin(angles)[:, None])
+        self.drop = nn.Dropout(0.1)
+    def forward(self, x):
+        x = x + self.table[: x.size(0)]
+        return self.drop(x)
+class Net(nn.Module):
+    def __init__(self, width=16):
+        super().__init__()
+        self.embed, self.positions = nn.Embedding(20, width), Positions(width)
+        layer = nn.TransformerEncoderLayer(width, 2, 32, batch_first=False)
+        self.encoder, self.out = nn.TransformerEncoder(layer, 1), nn.Linear(width, 20)
+    def forward(self, tokens):
+        return self.out(self.encoder(self.positions(self.embed(tokens))))
+net = Net()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for _ in range(5):
+    tokens, labels = torch.randint(0, 20, (7, 5)), torch.randint(0, 20, (7, 5))
+    loss = nn.functional.cross_entropy(net(tokens).flatten(0, 1), labels.flatten())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print(loss.item() < 100)
+"""
+PADDED = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.out = nn.Embedding(20, 8, padding_idx=0), nn.Linear(8, 3)
+        self.reset()
+    def reset(self):
+        nn.init.normal_(self.embed.weight, std=0.1)
+        if self.embed.padding_idx is not None:
+            with torch.no_grad():
+                self.embed.weight[0].zero_()
+    def forward(self, tokens):
+        return self.out(self.embed(tokens).mean(1))
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(6):
+    tokens, labels = torch.randint(0, 20, (16, 6)), torch.randint(0, 3, (16,))
+    loss = nn.functional.cross_entropy(net(tokens), labels)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print(loss.item() < 100)
+"""
+
+
 def _put(text: str, before: str, after: str) -> str:
     """A program with one line changed, and marked as the one at fault."""
     if before not in text:
@@ -234,6 +293,78 @@ TRAPS = {
             "for group in self.optimizer.param_groups:\n"
             '                    group["lr"] = self.rate / 10',
             "self.optimizer.lr = self.rate / 10 #!",
+        ),
+    ),
+    "penalty_as_a_number": (
+        "loss-part-without-gradient",
+        """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Trainer:
+    def __init__(self, net, decay=1e-3):
+        self.net, self.decay = net, decay
+        self.opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    def penalty(self):
+        return sum(p.square().sum() for p in self.net.parameters())
+    def step(self, x, y):
+        fit = nn.functional.cross_entropy(self.net(x), y)
+        size = self.penalty()
+        loss = fit + self.decay * size.item() #!
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+trainer = Trainer(nn.Linear(8, 3))
+for _ in range(6):
+    trainer.step(torch.randn(16, 8), torch.randint(0, 3, (16,)))
+""",
+    ),
+    "teacher_with_a_graph": (
+        "target-with-gradient",
+        """
+import torch
+from torch import nn
+from torch.nn import functional as F
+torch.manual_seed(0)
+teacher, student = nn.Linear(8, 3), nn.Linear(8, 3)
+opt = torch.optim.SGD(student.parameters(), lr=0.1)
+for _ in range(6):
+    x = torch.randn(16, 8)
+    wanted = F.softmax(teacher(x), 1)
+    loss = F.kl_div(F.log_softmax(student(x), 1), wanted, reduction="batchmean") #!
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "loss_for_an_epoch": (
+        "scheduler-given-number",
+        """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(8, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.StepLR(opt, 4)
+for epoch in range(6):
+    loss = nn.functional.cross_entropy(net(torch.randn(16, 8)), torch.randint(0, 3, (16,)))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    schedule.step(loss.item()) #!
+""",
+    ),
+    "positions_of_samples": (
+        "positions-along-batch",
+        _put(POSITIONS, "batch_first=False", "batch_first=True").replace(
+            "x = x + self.table[: x.size(0)]", "x = x + self.table[: x.size(0)] #!"
+        ),
+    ),
+    "padding_row_drawn": (
+        "padding-row-filled",
+        _put(PADDED, "self.embed.weight[0].zero_()", "pass").replace(
+            "nn.init.normal_(self.embed.weight, std=0.1)",
+            "nn.init.normal_(self.embed.weight, std=0.1) #!",
         ),
     ),
 }
@@ -334,5 +465,41 @@ for _ in range(8):
     loss.backward()
     opt.step()
 print(loss.item() < 1000)
+""",
+    "positions_of_time": POSITIONS,
+    "padding_row_zeroed": PADDED,
+    "weights_of_losses": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(8, 4)
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+total = 0.0
+for _ in range(8):
+    out = net(torch.randn(16, 8))
+    fit = nn.functional.cross_entropy(out[:, :3], torch.randint(0, 3, (16,)))
+    size = nn.functional.mse_loss(out[:, 3], torch.randn(16))
+    weight = 1 / (1 + size.item())
+    loss = fit / fit.item() + weight * size / size.item()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    total = total + loss.item()
+    print(bool((out[:, 3].sigmoid() > 0.5).any()) or total > 0)
+""",
+    "consistency_of_both_sides": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net, head = nn.Linear(8, 4), nn.Linear(4, 4)
+opt = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.05)
+for _ in range(8):
+    x = torch.randn(16, 8)
+    a, b = net(x + 0.1 * torch.randn_like(x)), net(x)
+    loss = nn.functional.mse_loss(head(a), b) - b.std()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print(loss.item() < 100)
 """,
 }

@@ -522,4 +522,87 @@ for epoch in range(10):
     log.append((loss.item(), val.item()))
 """,
     ),
+    "class_of_a_column": (
+        "argmax-of-one-value",
+        """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(8, 1)
+    def forward(self, x):
+        return torch.sigmoid(self.out(x))
+    def predict(self, x):
+        return torch.argmax(self(x), dim=-1) #!
+net = Net()
+X, Y = torch.randn(64, 8), torch.randint(0, 2, (64,))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    loss = nn.functional.binary_cross_entropy(net(X).squeeze(1), Y.float())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    net.eval()
+    with torch.no_grad():
+        print((net.predict(X) == Y).float().mean().item() <= 1)
+    net.train()
+""",
+    ),
+    "probability_above_zero": (
+        "threshold-never-decides",
+        """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(8, 1)
+X, Y = torch.randn(64, 8), torch.randint(0, 2, (64, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+def accuracy(scores):
+    p = scores.sigmoid()
+    return ((p >= 0).long() == Y).float().mean().item() #!
+for epoch in range(3):
+    scores = net(X)
+    loss = nn.functional.binary_cross_entropy_with_logits(scores, Y.float())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    print(accuracy(scores.detach()) <= 1)
+""",
+    ),
+    "validated_on_training_data": (
+        "loader-never-read",
+        """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+X, Y = torch.randn(96, 8), torch.randint(0, 3, (96,))
+class Trainer:
+    def __init__(self, net, train, held_out):
+        self.net, self.train, self.held_out = net, train, held_out
+        self.opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    def fit(self):
+        self.net.train()
+        for x, y in self.train:
+            loss = nn.functional.cross_entropy(self.net(x), y)
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+    @torch.no_grad()
+    def validate(self):
+        self.net.eval()
+        right = 0
+        for x, y in self.train: #!
+            right += (self.net(x).argmax(1) == y).sum().item()
+        return right
+fit_loader = DataLoader(TensorDataset(X[:64], Y[:64]), batch_size=16, shuffle=True)
+val_loader = DataLoader(TensorDataset(X[64:], Y[64:]), batch_size=16)
+trainer = Trainer(nn.Linear(8, 3), fit_loader, val_loader)
+for _ in range(3):
+    trainer.fit()
+    print(trainer.validate() >= 0)
+""",
+    ),
 }

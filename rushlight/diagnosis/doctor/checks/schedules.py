@@ -6,6 +6,8 @@ import ast
 import sys
 from typing import ClassVar
 
+from rushlight.optim import lr_scheduler
+
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
 from .. import places
@@ -61,6 +63,17 @@ kind(
 A scheduler changes the rate of the optimizer that it was given. Where that is replaced afterwards
 (another one for fine-tuning, one made anew), the schedule goes on with the old one and the new one
 keeps its rate. Make the schedule after the optimizer that steps.
+""",
+)
+
+
+kind(
+    "scheduler-given-number",
+    "A schedule was given a number that it takes for the epoch",
+    """
+step() of StepLR, CosineAnnealingLR and their like counts by itself; an argument is an epoch's
+number (and deprecated). A loss given there puts the schedule at epoch 0.53, where it stays. Only
+ReduceLROnPlateau.step(loss) wants a measure.
 """,
 )
 
@@ -320,3 +333,39 @@ class Schedules(Check):
                 if ".step()" in text or ".backward()" in text:
                     return other
         return None
+
+
+@check
+class GivenNumber(Check):
+    kinds = ("scheduler-given-number",)
+    needs: ClassVar = {"*": ("scheduler_step", 2, "no scheduler was stepped")}
+
+    def start(self, doctor):
+        self.at = {}
+        doctor.watch.on("scheduler_step", self.step)
+
+    def step(self, scheduler):
+        if not isinstance(scheduler, lr_scheduler.CosineAnnealingWarmRestarts):
+            self.at[id(scheduler)] = (scheduler, places.here())
+
+    def findings(self, doctor):
+        out = [self.finding(*one) for one in self.at.values() if _is_between(one[0])]
+        return [f for f in out if f is not None]
+
+    def finding(self, scheduler, site):
+        call = places.call_at(site) if site is not None else None
+        if call is None or not call.args:
+            return None
+        text = f"{site.source.segment(call.func)}()"
+        return found(
+            "scheduler-given-number", "wrong number", site,
+            f"{type(scheduler).__name__} takes {site.source.segment(call.args[0])} for an epoch",
+            [f"it stands at epoch {scheduler.last_epoch:.4g}"], [],
+            [Fix(text, [site.source.replace((call, text))])],
+        )  # fmt: skip
+
+
+def _is_between(scheduler) -> bool:
+    """Whether a schedule stands at no whole epoch."""
+    epoch = getattr(scheduler, "last_epoch", 0)
+    return isinstance(epoch, float) and epoch != int(epoch)

@@ -5,17 +5,32 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
+from rushlight import _C
+
+from ... import changes, graphs
 from ...finding import Edit, Fix
-from ...registry import Check, check
+from ...registry import Check, check, kind
 from .. import places
+from ..passes import LOSSES
 from ..places import found
+
+kind(
+    "target-with-gradient",
+    "The target of a loss requires grad, and nobody trains what made it",
+    """
+A teacher's or target network's output is a number to reach. Computed with gradients on, it is a
+part of the graph: backward goes through that network as well and leaves gradients that no optimizer
+reads. Compute it under torch.no_grad(), or detach it.
+""",
+)
+LOOKED_AT = 4  # calls of a loss at one place
 
 
 @check
 class Unheld(Check):
     """Models that are trained and of which an optimizer holds only a part, or another model's."""
 
-    kinds = ()
+    kinds = ("target-with-gradient",)
     needs: ClassVar = {"*": ("step", 3, "fewer than 3 optimizer steps")}
 
     def start(self, doctor):
@@ -25,6 +40,18 @@ class Unheld(Check):
         watch.on("optimizer", self.optimizer)
         watch.on("step", self.step, always=True)
         watch.on("load_state_dict", lambda module, state, strict: self.loaded.add(id(module)))
+        self.targets = {}  # by the place of a loss: what its targets were computed from
+        watch.on("op", self.loss, LOSSES)
+
+    def loss(self, op):
+        entry = self.targets.setdefault(op.site, [0, set()])
+        entry[0] += 1
+        if entry[0] > LOOKED_AT or len(op.args) < 2:
+            return
+        scores, target = op.args[:2]
+        if isinstance(target, _C.TensorBase) and target.requires_grad:
+            reached = {id(p) for p in graphs.leaves(target)}
+            entry[1] |= reached - {id(p) for p in graphs.leaves(scores)}
 
     def optimizer(self, optimizer):
         self.optimizers.append((optimizer, places.here()))
@@ -71,6 +98,9 @@ class Unheld(Check):
 
     def left_out(self, site, model, left):
         """A second model on the way to the loss that no optimizer was given."""
+        for loss, (_, reached) in self.targets.items():
+            if all(id(p) in reached for p in left):
+                return self.target(loss, model, left)
         name = self.names.get(id(model)) or type(model).__name__
         evidence = [
             (
@@ -87,6 +117,21 @@ class Unheld(Check):
         return found(
             "optimizer-misses-parameters", "wrong result", site,
             f"the optimizer holds nothing of {name}, which is trained, too", evidence, [], fixes,
+        )  # fmt: skip
+
+    def target(self, site, model, left):
+        """What the loss compares with was computed with gradients on."""
+        name, fixes = self.names.get(id(model)) or type(model).__name__, []
+        node = places.operand(site, 1)
+        if node is not None:
+            text = changes.method(site.source, node, "detach()")
+            fixes.append(Fix(text, [site.source.replace((node, text))]))
+        count = sum(p.numel() for p in left)
+        said = f"{count:,} values of {name} get gradients in each of {self.steps} steps"
+        return found(
+            "target-with-gradient", "time", site,
+            f"the target of the loss carries a graph back through {name}",
+            [f"{said}; no optimizer holds them"], [], fixes,
         )  # fmt: skip
 
     def is_still(self, p) -> bool:
