@@ -502,4 +502,29 @@ for _ in range(8):
     opt.step()
 print(loss.item() < 100)
 """,
+    "memory_that_is_filled": """
+import math
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Scores(nn.Module):
+    def __init__(self, inputs, classes):
+        super().__init__()
+        self.weight = nn.Parameter(torch.Tensor(classes, inputs))
+        self.bias = nn.Parameter(torch.Tensor([0.0] * classes))
+        self.reset_parameters()
+    def reset_parameters(self):
+        bound = 1 / math.sqrt(self.weight.size(1))
+        self.weight.data.uniform_(-bound, bound)
+    def forward(self, x):
+        return x @ self.weight.t() + self.bias
+net = Scores(8, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+for _ in range(6):
+    loss = nn.functional.cross_entropy(net(torch.randn(16, 8)), torch.randint(0, 3, (16,)))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print(loss.item() < 100)
+""",
 }

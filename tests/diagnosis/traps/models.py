@@ -1089,4 +1089,28 @@ for _ in range(8):
     opt.step()
 """,
     ),
+    "layer_of_bare_memory": (
+        "parameter-never-written",
+        """
+import torch
+from torch import nn
+torch.manual_seed(0)
+held = [torch.randn(3, 8) for _ in range(4)]
+del held
+class Scores(nn.Module):
+    def __init__(self, inputs, classes):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(classes, inputs)) #!
+        self.bias = nn.Parameter(torch.zeros(classes))
+    def forward(self, x):
+        return x @ self.weight.t() + self.bias
+net = Scores(8, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+for _ in range(6):
+    loss = nn.functional.cross_entropy(net(torch.randn(16, 8)), torch.randint(0, 3, (16,)))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
 }
