@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import weakref
 from typing import ClassVar
 
@@ -54,7 +53,7 @@ class Held(Check):
 
     def start(self, doctor):
         self.optimizers, self.models, self.replaced = [], {}, {}
-        self.passes, self.names = doctor.passes, {}
+        self.passes = doctor.passes
         self.never, self.called, self.cuts, self.outputs = {}, {}, {}, {}
         self.steps, self.seen_ops, self.most = {}, 0, 2000
         self.step_sites, self.backwards, self.reached = {}, 0, set()
@@ -82,8 +81,7 @@ class Held(Check):
         models = {}
         for frame in places.user_frames(3)[:3]:
             for room in (frame.f_locals, frame.f_globals):
-                for name, one in places.modules_in(room):
-                    self.names.setdefault(id(one), name)
+                for _, one in places.modules_in(room):
                     if id(one) not in models:
                         params = {id(p) for p in one.parameters()}
                         if params:
@@ -185,7 +183,7 @@ class Held(Check):
 
     def findings(self, doctor):
         out = [self.missed(*one) for one in self.replaced.values()]
-        return out + self.cut() + self.of_another()
+        return out + self.cut()
 
     def missed(self, model, site, late, steps):
         names = [n for n, _ in late]
@@ -280,51 +278,6 @@ class Held(Check):
             )
         ]
 
-    def of_another(self):
-        """Two optimizers of one set, where gradients reach a module that none of them holds."""
-        first = {}
-        everywhere = {id(p) for _, _, held, _ in self.optimizers for p in held}
-        for optimizer, site, held, _ in self.optimizers:
-            if self.steps.get(id(optimizer), 0) < 3:
-                continue
-            ids = frozenset(id(p) for p in held)
-            other = first.setdefault(ids, (optimizer, site))
-            if other[0] is optimizer:
-                continue
-            for module, name in self.unheld(everywhere):
-                one, two = sorted((site, other[1]), key=lambda s: _likeness(s, name))
-                return [self.swapped(two, one, module, name, self.steps[id(optimizer)])]
-        return []
-
-    def unheld(self, held):
-        """(module, its name) of models by name that get gradients and that nobody holds."""
-        for model in self.passes.models.values():
-            name = self.names.get(id(model))
-            parameters = [p for p in model.parameters() if p.requires_grad]
-            unheld = not any(id(p) in held for p in parameters)
-            if name and parameters and unheld and all(p.grad is not None for p in parameters):
-                yield model, name
-
-    def swapped(self, site, other, module, name, steps):
-        source, call, fixes = site.source, places.call_at(site), []
-        same = [
-            n
-            for n in (ast.walk(call) if call is not None else ())
-            if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) in self.names.values()
-        ]
-        if len(same) == 1:
-            fixes.append(Fix(f"{name}.parameters()", [source.replace((same[0], name))]))
-        count = len(list(module.parameters()))
-        return found(
-            "optimizer-misses-parameters",
-            "wrong result",
-            site,
-            f"two optimizers hold the same parameters, and none those of {name}",
-            [f"{count} parameters of {name} got gradients, and none of {steps} steps changed them"],
-            [(other, "the other optimizer of the same parameters")],
-            fixes,
-        )
-
     def reasons(self, left, steps, cuts=None):
         ids, out, told = {id(p) for p in left}, [], set()
         evidence = (
@@ -403,14 +356,6 @@ class Held(Check):
             related,
             fixes,
         )
-
-
-def _likeness(site, name: str) -> float:
-    """How much an optimizer's name is like a model's: ``optG`` belongs to ``netG``."""
-    statement = site.statement
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-    text = ast.unparse(target) if target is not None else ""
-    return difflib.SequenceMatcher(None, text, name).ratio()
 
 
 def _stacked(source, site):
