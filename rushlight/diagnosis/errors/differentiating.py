@@ -136,7 +136,22 @@ def copied(raised: Raised):
                 statements = [s for s in statements if not isinstance(s.value, ast.Constant)]
                 if statements:
                     return _kept(raised, at, found[0], statements[-1], name, value)
-    return None
+    return _alone(raised, at)
+
+
+def _alone(raised: Raised, at):
+    """``copy.deepcopy(h)`` of a result itself."""
+    given = at.node.args[0] if isinstance(at.node, ast.Call) and at.node.args else None
+    value = upstream.value(at, given) if given is not None else None
+    if getattr(value, "grad_fn", None) is None:
+        return None
+    text = changes.method(at.source, given, "detach().clone()")
+    return raised.finding(
+        "copy-of-result",
+        f"{at.source.segment(given)} is a result with a graph, which cannot be deep-copied",
+        evidence=[f"it is {tuple(value.shape)}, grad_fn {value.grad_fn.name()}"],
+        fixes=[Fix(f"{text}: its values alone", [at.source.replace((at.node, text))])],
+    )
 
 
 def _kept(raised: Raised, at, source, statement, name, value):

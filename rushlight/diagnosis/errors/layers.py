@@ -563,6 +563,8 @@ def heads(raised: Raised):
     call = at.node
     if not isinstance(call, ast.Call):
         return None
+    if upstream.called(call) == "GroupNorm":
+        return _groups(raised, at, call)
     wide = construction.argument(call, 0, "embed_dim") or construction.argument(call, 0, "d_model")
     many = construction.argument(call, 1, "num_heads") or construction.argument(call, 1, "nhead")
     width, count = (upstream.value(at, n) if n is not None else None for n in (wide, many))
@@ -583,6 +585,27 @@ def heads(raised: Raised):
         evidence=[f"{width} = {count} * {width // count} + {width % count}"],
         related=at.related(count_at.place, "the call that failed"),
         fixes=fixes,
+    )
+
+
+def _groups(raised: Raised, at, call):
+    """The nearest number of groups that divides a GroupNorm's channels."""
+    many = construction.argument(call, 0, "num_groups")
+    wide = construction.argument(call, 1, "num_channels")
+    count, channels = (upstream.value(at, n) if n is not None else None for n in (many, wide))
+    if type(count) is not int or type(channels) is not int or count < 1:
+        return None
+    decision = decided.follow(at.source, many, decided.callers(raised))
+    decision = (decision.keyword and decision.default) or decision  # left to its default
+    return raised.finding(
+        "conv-groups",
+        f"GroupNorm: {channels} channels do not split into {count} groups",
+        decision.place,
+        evidence=[f"{channels} = {count} * {channels // count} + {channels % count}"],
+        related=at.related(decision.place, "the call that failed"),
+        fixes=[
+            decision.fix(str(n), f"{n} groups of {channels // n}") for n in near(channels, count)
+        ],
     )
 
 

@@ -437,3 +437,23 @@ def expanded(raised: Raised):
         related=at.related(place, "the write that failed"),
         fixes=fixes,
     )
+
+
+@explains(IndexError, r"The shape of the mask \[([\d, ]+)\] at index \d+ does not match the shape")
+def selecting(raised: Raised):
+    """A mask at the dimension that has its size."""
+    at, node = raised.innermost, raised.innermost.node
+    tensor = upstream.value(at, node.value) if isinstance(node, ast.Subscript) else None
+    parts = node.slice.elts if values.is_tensor(tensor) and hasattr(node.slice, "elts") else []
+    parts = parts or ([node.slice] if values.is_tensor(tensor) else [])
+    masks = [(p, upstream.value(at, p)) for p in parts]
+    masks = [(p, m) for p, m in masks if values.is_tensor(m) and m.dim() == 1]
+    if len(masks) != 1:
+        return None
+    (part, mask), source = masks[0], at.source
+    fits = [d for d in range(tensor.dim()) if tensor.shape[d] == len(mask)]
+    name, text = source.segment(node.value), source.segment(part)
+    options = [(node, f"{name}[{':, ' * d}{text}]") for d in fits]
+    evidence = [f"{name} is {values.describe(tensor)}, {text} has {len(mask)} values"]
+    title = f"the mask has {len(mask)} values, the dimension that it stands at another size"
+    return _changed(raised, "mask-shape", title, options, evidence)

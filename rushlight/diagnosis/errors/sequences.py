@@ -1,4 +1,4 @@
-"""Errors of sequences: tokens without an embedding, sequences padded with time first."""
+"""Errors of sequences: without an embedding, padded with time first, of different lengths."""
 
 from __future__ import annotations
 
@@ -84,3 +84,61 @@ def padded_time_first(raised: Raised, given: int, wanted: int):
             fixes=[Fix("batch_first=True", [spot.source.replace((spot.node, text))])],
         )
     return None
+
+
+kind(
+    "ragged-list",
+    "A list of lists with different lengths is no tensor",
+    """
+A tensor has one size in each dimension. Sequences of different lengths are filled up to the longest
+(nn.utils.rnn.pad_sequence, with the lengths kept for a mask), or stay a list of tensors.
+""",
+)
+
+
+@explains(ValueError, r"expected sequence of length (\d+) at dim (\d+) \(got (\d+)\)")
+def ragged(raised: Raised):
+    """The rows as tensors, padded."""
+    at, call = raised.innermost, raised.innermost.node
+    given = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    rows = upstream.value(at, given) if given is not None else None
+    if not isinstance(rows, (list, tuple)) or not all(isinstance(r, (list, tuple)) for r in rows):
+        return None
+    lengths = sorted({len(r) for r in rows})
+    torch, text = changes.torch_name(at.source), at.source.segment(given)
+    each = changes.with_part(at.source, call, given, "row")
+    padded = f"{torch}.nn.utils.rnn.pad_sequence([{each} for row in {text}], batch_first=True)"
+    return raised.finding(
+        "ragged-list",
+        f"the {len(rows)} rows of {text} have different lengths",
+        evidence=[f"lengths are {', '.join(map(str, lengths[:8]))}"],
+        fixes=[Fix("padded with 0", [at.source.replace((call, padded))], call=padded)],
+    )
+
+
+kind(
+    "list-with-none",
+    "None stands in a list of tensors",
+    """
+cat and stack take tensors. A None in the list is a first value that was appended before anything
+was computed, or what a function without return gave.
+""",
+)
+
+
+@explains(TypeError, r"expected Tensor as element (\d+) in argument 0, but got NoneType")
+def with_none(raised: Raised):
+    """The list without it, where others are there."""
+    at, call = raised.innermost, raised.innermost.node
+    given = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    held = upstream.value(at, given) if given is not None else None
+    if not isinstance(held, (list, tuple)) or not any(values.is_tensor(v) for v in held):
+        return None
+    count, text = sum(v is None for v in held), at.source.segment(given)
+    new = f"[part for part in {text} if part is not None]"
+    return raised.finding(
+        "list-with-none",
+        f"{text} holds None",
+        evidence=[f"{count} of its {len(held)} parts are None, the first at {raised.match[1]}"],
+        fixes=[Fix(new, [at.source.replace((given, new))])],
+    )

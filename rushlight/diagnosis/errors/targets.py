@@ -236,13 +236,14 @@ def dtype(raised: Raised):
     encoded = _one_hot(raised, at, target) if wants_floats else None
     if encoded is not None:
         return encoded
+    what = "index" if isinstance(raised.error, IndexError) else "target"
     return _converted(
         raised,
         target,
         method,
         "target-dtype",
-        f"the target is {name}; wanted are {wanted}",
-        [f"target is {values.describe(target)}"],
+        f"the {what} is {name}; wanted are {wanted}",
+        [f"{what} is {values.describe(target)}"],
     )
 
 

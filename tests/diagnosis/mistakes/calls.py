@@ -1259,4 +1259,80 @@ for batch in DataLoader(Rows(), batch_size=2):
     F.cross_entropy(nn.Linear(2, 2)(batch["x"]), batch["y"])
 """,
     ),
+    "a keyword misspelt": (
+        "name-misspelt",
+        HEAD
+        + """
+from torch.utils.data import DataLoader, TensorDataset
+def loader(x):
+    return DataLoader(TensorDataset(x), batchsize=2, shuffle=True) # <-
+print(len(loader(torch.ones(4))))
+""",
+    ),
+    "a keyword of one's own class misspelt": (
+        "name-misspelt",
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self, hidden_size=4):
+        super().__init__()
+        self.lin = nn.Linear(2, hidden_size)
+print(Net(hiden_size=8).lin.out_features) # <-
+""",
+    ),
+    "an attribute misspelt": (
+        "name-misspelt",
+        HEAD
+        + """
+net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+for layer in net:
+    if isinstance(layer, nn.Linear):
+        print(layer.weights.norm().item() > 0) # <-
+""",
+    ),
+    "a size that is no tuple": (
+        "size-not-tuple",
+        HEAD
+        + """
+batch = 6
+print(torch.randint(0, 5, batch).shape) # <-
+""",
+    ),
+    "dropout in percent": (
+        "rate-in-percent",
+        HEAD
+        + """
+net = nn.Sequential(nn.Linear(2, 2), nn.Dropout(p=50)) # <-
+""",
+    ),
+    "rows of different lengths": (
+        "ragged-list",
+        HEAD
+        + """
+def encode(texts):
+    ids = [[ord(c) for c in text] for text in texts]
+    return torch.tensor(ids, dtype=torch.long) # <-
+print(encode(["abc", "de"]).shape)
+""",
+    ),
+    "None among tensors": (
+        "list-with-none",
+        HEAD
+        + """
+states, state = [], None
+for x in torch.randn(3, 2):
+    states.append(state)
+    state = x if state is None else state + x
+print(torch.stack(states).shape) # <-
+""",
+    ),
+    "a result deep-copied": (
+        "copy-of-result",
+        HEAD
+        + """
+import copy
+h = nn.Linear(2, 2)(torch.ones(1, 2))
+print(copy.deepcopy(h).shape) # <-
+""",
+    ),
 }

@@ -1145,4 +1145,21 @@ class VAE(nn.Module):
 print(VAE()(torch.rand(16, 32)).shape)
 """,
     ),
+    "a mask at the other dimension": (
+        "mask-shape",
+        HEAD
+        + """
+x, labels = torch.randn(4, 6), torch.tensor([0, 1, 1, 0])
+print(x[:, labels == 1].shape)  # <-
+""",
+    ),
+    "groups that do not divide": (
+        "conv-groups",
+        HEAD
+        + """
+def block(channels, groups=4):  # <-
+    return nn.Sequential(nn.Conv2d(3, channels, 3), nn.GroupNorm(groups, channels))
+print(block(10)(torch.randn(1, 3, 8, 8)).shape)
+""",
+    ),
 }
