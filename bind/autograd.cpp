@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "autograd/names.h"
 #include "autograd/running.h"
 #include "autograd/shared.h"
 #include "bind/hooks.h"
@@ -201,11 +202,7 @@ PyObject* node_name(PyObject* o, PyObject*) {
   return guarded([&] {
     if (!reinterpret_cast<NodeObject*>(o)->node)
       return PyUnicode_FromString(name_of_ended(o).c_str());
-    // Classes other than an op's (AddBackward0) or a function's (MyBackward) are C++.
-    std::string s = self_of(o)->name();
-    const size_t at = s.find("Backward");
-    if (at == std::string::npos || s.substr(at) == "Backwards") s = "torch::autograd::" + s;
-    return PyUnicode_FromString(s.c_str());
+    return PyUnicode_FromString(full_name(*self_of(o)).c_str());
   });
 }
 PyObject* node_next(PyObject* o, void*) {
@@ -270,7 +267,10 @@ PyObject* node_call(PyObject* o, PyObject* args, PyObject* keywords) {
       any |= given != Py_None;
     }
     Tensors made;
-    if (any) made = n->apply(std::move(grads));
+    if (any) {
+      WithoutLock free;
+      made = n->apply(std::move(grads));
+    }
     if (!n->is_accumulate()) made.resize(n->next.size());
     if (made.size() == 1) return wrap(made[0]);
     return tuple_of(made).leave();

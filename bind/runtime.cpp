@@ -1,6 +1,8 @@
 // Settings and facts of the runtime as functions of _C.
 #include "bind/runtime.h"
 
+#include <csignal>
+
 #include "base/allocator.h"
 #include "base/interrupt.h"
 #include "base/parallel.h"
@@ -19,12 +21,34 @@ void warn_python(const char* message) {
 }
 void* release_lock() { return holds_lock() ? PyEval_SaveThread() : nullptr; }
 void acquire_lock(void* state) { restore_lock(static_cast<PyThreadState*>(state)); }
-// Whether a signal's handler raised; only the main thread runs them. The exception stays set.
+
+// Note [Signals within a kernel]
+// Handlers of signals may do anything: draw random numbers, save a model that the kernel is half
+// through with changing, build a graph. So they run between ops, as in PyTorch. Python's own answer
+// to Ctrl-C only raises, and does so within kernels; a trial's alarm too, which says so beforehand.
+PyObject *handler_of = nullptr, *plain_handler = nullptr;
+bool all_stop_kernels = false;
+
+// Whether a kernel is to stop; only the main thread is asked. The exception stays set.
 bool signalled() {
   static const unsigned long main_thread = PyThread_get_thread_ident();  // first asked at import
   if (PyThread_get_thread_ident() != main_thread) return false;
   const WithLock lock;
-  return PyErr_CheckSignals() != 0;
+  if (all_stop_kernels) return PyErr_CheckSignals() != 0;
+  const Owned handler(PyObject_CallFunction(handler_of, "i", SIGINT));
+  if (handler.get() != plain_handler) {
+    PyErr_Clear();
+    return false;
+  }
+  if (!PyOS_InterruptOccurred()) return false;
+  PyErr_SetNone(PyExc_KeyboardInterrupt);
+  return true;
+}
+PyObject* stop_kernels(PyObject*, PyObject* all) {
+  const int on = PyObject_IsTrue(all);
+  if (on < 0) return nullptr;
+  all_stop_kernels = on;
+  Py_RETURN_NONE;
 }
 
 // ---- Threads
@@ -187,8 +211,10 @@ PyObject* new_seed(PyObject* o, PyObject*) {
 PyObject* get_state(PyObject* o, PyObject*) {
   return guarded([&] {
     Tensor t = empty({int64_t(Generator::kStateSize)}, DType::UInt8);
-    std::lock_guard<std::mutex> hold(generator_of(o).mutex());
-    generator_of(o).get_state(t.data());
+    {
+      std::lock_guard<std::mutex> hold(generator_of(o).mutex());
+      generator_of(o).get_state(t.data());
+    }
     return wrap(std::move(t));
   });
 }
@@ -378,6 +404,8 @@ PyMethodDef functions[] = {
     {"promote_types", promote_types, METH_VARARGS, nullptr},
     {"can_cast", can_cast_, METH_VARARGS, nullptr},
     {"result_type", result_type_, METH_VARARGS, nullptr},
+    {"_all_signals_stop_kernels", stop_kernels, METH_O,
+     "Whether handlers of all signals run within kernels: those that are set must only raise."},
     {"_memory_stats", memory, METH_NOARGS, nullptr},
     {"_reset_peak_memory", reset_peak, METH_NOARGS, nullptr},
     {"_empty_cache", give_back, METH_NOARGS, nullptr},
@@ -401,6 +429,11 @@ PyMethodDef functions[] = {
 int add_runtime(PyObject* module) {
   warn_hook = warn_python;
   lock_hooks = {release_lock, acquire_lock};
+  const Owned signals(PyImport_ImportModule("_signal"));
+  if (!signals) return -1;
+  handler_of = PyObject_GetAttrString(signals.get(), "getsignal");
+  plain_handler = PyObject_GetAttrString(signals.get(), "default_int_handler");
+  if (!handler_of || !plain_handler) return -1;
   signalled();
   interrupt_hook = signalled;
   PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},

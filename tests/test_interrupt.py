@@ -64,3 +64,36 @@ def test_a_long_kernel_answers_ctrl_c(case):
     # 0.2 s on a quiet machine; tests run where others compute, too.
     assert float(first.split()[1]) < 2.0
     assert second == "sum 1000000.0 262144.0"
+
+
+HANDLED = """
+import signal
+import rushlight as torch
+
+seen = []
+def handler(number, frame):
+    state = torch.get_rng_state()
+    torch.randn(5)
+    torch.set_rng_state(state)
+    x = torch.ones(3, requires_grad=True)
+    (x * x).sum().backward()
+    seen.append((x.grad.tolist(), weight.min().item() == weight.max().item()))
+
+weight = torch.zeros(30_000_000, requires_grad=True)
+signal.signal(signal.SIGALRM, handler)
+for k in range(1, 5):
+    signal.setitimer(signal.ITIMER_REAL, 0.03 * k)
+    while len(seen) < k:
+        weight.grad = None
+        (weight * 2).backward(torch.ones(1).expand(weight.shape))
+        weight.detach().fill_(0.5).erfinv_()
+assert all(grad == [2, 2, 2] and whole for grad, whole in seen), seen
+"""
+
+
+def test_handlers_run_between_ops():
+    """With gradients recorded, whole tensors and random numbers that nobody holds."""
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", HANDLED], capture_output=True, text=True, timeout=120
+    )
+    assert run.returncode == 0, run.stderr

@@ -1,6 +1,8 @@
 // In-place changes and views: what is allowed, and how history moves to the base.
-#include "autograd/meta.h"
+#include <utility>
+
 #include "autograd/names.h"
+#include "autograd/shared.h"
 #include "ops/ops.h"
 
 namespace rl {
@@ -169,8 +171,10 @@ Ref<Node> grad_fn(const Tensor& t) {
   if (a.kind != ViewKind::Normal) refuse_view(t, true);
   ModeGuard record(0, kNoGrad | kInference);
   const Tensor again = view_again(t, a.base);
+  const Ref<Node> before = a.node;
   a.node = again->autograd ? again->autograd->node : nullptr;
   a.output = 0;
+  move_retained(a, before);
   a.seen_version = now;
   t->set(kNeedsGrad, bool(a.node));
   return a.node;
@@ -198,7 +202,9 @@ void check_in_place(const Tensor& t) {
 
 void rebase_history(const Tensor& t, Ref<Node> node) {
   if (!t->is(kView)) {
+    const Ref<Node> before = autograd_of(t).node;
     set_history(t, std::move(node));
+    move_retained(*t->autograd, before);
     return;
   }
   Autograd& a = *t->autograd;
@@ -207,8 +213,9 @@ void rebase_history(const Tensor& t, Ref<Node> node) {
   node->add_input(t);
   Ref<Node> slices = Ref<Node>::take(new CopySlices(a.base, t, std::move(node)));
   Autograd& of_base = autograd_of(a.base);
-  of_base.node = slices;
+  const Ref<Node> before = std::exchange(of_base.node, slices);
   of_base.output = slices->add_input(a.base);
+  move_retained(of_base, before);
   a.base->flags |= kNeedsGrad;
   a.seen_version = t.version().count.load(std::memory_order_relaxed) - 1;  // stale
   grad_fn(t);

@@ -1,6 +1,10 @@
 // What autograd knows of a tensor: questions, changes, hooks.
 #include "autograd/shared.h"
 
+#include <pthread.h>
+
+#include <new>
+
 namespace rl {
 namespace {
 
@@ -14,6 +18,12 @@ Stripe& stripe_of(const void* p) {
 }
 
 constinit TinyLock accumulators;  // guards the weak pointers from leaves to their AccumulateGrad
+
+// After a fork the locks are made anew: their holders are gone.
+void free_locks() {
+  for (Stripe& s : stripes) new (&s) Stripe;
+  new (&accumulators) TinyLock;
+}
 
 // A gradient may have a gradient, and so on: what dies while another dies waits in a list.
 constinit thread_local std::vector<Autograd*>* dying
@@ -38,7 +48,18 @@ void free_meta(Autograd* a) {
   }
   dying = nullptr;
 }
-[[gnu::constructor]] void supply() { free_autograd = free_meta; }
+[[gnu::constructor]] void supply() {
+  free_autograd = free_meta;
+  pthread_atfork(nullptr, nullptr, free_locks);
+}
+
+// A new reference to the leaf's AccumulateGrad; where there is none, to `made`'s that becomes it.
+Node* accumulator_of(Autograd& a, Node* made = nullptr) {
+  const Holding hold(accumulators);
+  if (a.accumulator && a.accumulator->keep_if_alive()) return a.accumulator;
+  if (made) a.accumulator = made;
+  return made;
+}
 
 void refresh_needs(const Tensor& t) {
   const Autograd* a = t->autograd;
@@ -92,16 +113,13 @@ Edge gradient_edge(const Tensor& t) {
   if (!requires_grad(t)) return {};
   if (Ref<Node> node = grad_fn(t)) return {node, t->autograd->output};
   Autograd& a = *t->autograd;
-  const Holding hold(accumulators);
-  if (a.accumulator && a.accumulator->keep_if_alive()) {
-    return {Ref<Node>::take(a.accumulator), 0};
-  }
-  auto* node = new AccumulateGrad(t);
-  if (!a.hooks.empty() || a.retain_hook) {
-    for (auto& h : a.hooks) node->need_hooks().tensor_before.push_back({0, h});
-  }
-  a.accumulator = node;
-  return {Ref<Node>::take(node), 0};
+  if (Node* there = accumulator_of(a)) return {Ref<Node>::take(there), 0};
+  // Not under the lock: who hears of a node may ask for Python's.
+  Ref<Node> made = Ref<Node>::take(new AccumulateGrad(t));
+  for (auto& h : a.hooks) made->need_hooks().tensor_before.push_back({0, h});
+  Node* const node = accumulator_of(a, made.get());
+  if (node != made.get()) made = Ref<Node>::take(node);
+  return {std::move(made), 0};
 }
 
 void set_requires_grad(const Tensor& t, bool on) {
@@ -203,6 +221,15 @@ void retain_grad(const Tensor& t) {
   a.retain_hook = std::make_shared<RetainGrad>(t.body());
   NodeHooks& hooks = a.node->need_hooks();
   add_hook(a.node.get(), hooks.retain, NodeHooks::OfInput(a.output, a.retain_hook));
+}
+
+void move_retained(Autograd& a, const Ref<Node>& before) {
+  if (!a.retain_hook || !a.node || a.node == before) return;
+  if (before && before->hooks) {
+    remove_hooks(before.get(), before->hooks->retain,
+                 [&](auto& e) { return e.second == a.retain_hook; });
+  }
+  add_hook(a.node.get(), a.node->need_hooks().retain, NodeHooks::OfInput(a.output, a.retain_hook));
 }
 
 void forget_retained(Autograd& a) {

@@ -20,6 +20,10 @@ Tensor gradient_of(const Autograd& a);
 bool give_gradient(Autograd& a, Tensor& grad);       // false where there is one already
 Tensor exchange_gradient(Autograd& a, Tensor grad);  // returns the one before
 
+// The tensor's value comes from another node now than from `before`: retain_grad promised the
+// gradient of the value that it has last.
+void move_retained(Autograd& a, const Ref<Node>& before);
+
 // A list of hooks as it is now: hooks may remove themselves and each other while they run.
 template <class List> List now_of(const void* owner, const List& hooks) {
   if (hooks.empty()) return {};

@@ -52,7 +52,7 @@ int64_t quarter_of_memory() {
 
 struct ThreadLists {
   Block* first[kSmallClasses];
-  int32_t count[kSmallClasses];
+  int32_t room[kSmallClasses];  // how many blocks may come before some go; 0 in a new thread
   bool registered;
 };
 constinit thread_local ThreadLists lists __attribute__((tls_model("initial-exec"))){};
@@ -129,7 +129,7 @@ void flush_lists(void*) {
       b->next = bins[c];
       bins[c] = b;
     }
-    lists.count[c] = 0;
+    lists.room[c] = 0;
   }
   lists.registered = false;
 }
@@ -149,6 +149,7 @@ void flush_lists(void*) {
 void register_thread() {
   if (lists.registered) return;
   lists.registered = true;
+  for (int32_t& room : lists.room) room += kKeep;
   pthread_setspecific(at_exit_key, &lists);
 }
 
@@ -189,6 +190,10 @@ void* from_system(size_t size) {
 }
 
 [[gnu::noinline]] void spill(int c) {
+  if (!lists.registered) {
+    register_thread();
+    return;
+  }
   std::lock_guard<std::mutex> hold(bins_lock);
   for (int i = 0; i < kKeep / 2; ++i) {
     Block* b = lists.first[c];
@@ -196,13 +201,12 @@ void* from_system(size_t size) {
     b->next = bins[c];
     bins[c] = b;
   }
-  lists.count[c] -= kKeep / 2;
+  lists.room[c] += kKeep / 2;
 }
-
 inline void* take(int c) {
   if (Block* b = lists.first[c]) {
     lists.first[c] = b->next;
-    --lists.count[c];
+    ++lists.room[c];
     return b;
   }
   return refill(c);
@@ -212,7 +216,7 @@ inline void give(void* p, int c) {
   Block* b = static_cast<Block*>(p);
   b->next = lists.first[c];
   lists.first[c] = b;
-  if (++lists.count[c] >= kKeep) spill(c);
+  if (--lists.room[c] <= 0) spill(c);
 }
 
 // Bytes in use now; the caller holds tallies_lock.

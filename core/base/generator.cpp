@@ -1,9 +1,14 @@
 // The Mersenne Twister's blocks, the saved state's layout and the default generator.
 #include "base/generator.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <new>
 #include <random>
+#include <thread>
 
 namespace rl {
 
@@ -136,11 +141,35 @@ bool Generator::set_state(const void* from) {
   return true;
 }
 
+namespace {
+
+// A thread that draws while another forks is gone in the child, with the lock and with the state
+// half changed: the fork waits for it, but not for long. What could not be waited for begins anew.
+Generator* drawn_from = nullptr;
+constinit thread_local bool held_for_fork = false;
+
+void before_fork() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  while (!(held_for_fork = drawn_from->mutex().try_lock()) &&
+         std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
+void after_fork_in_parent() {
+  if (held_for_fork) drawn_from->mutex().unlock();
+}
+void after_fork_in_child() {
+  new (&drawn_from->mutex()) std::mutex;
+  if (!held_for_fork) drawn_from->manual_seed(drawn_from->initial_seed());
+}
+
+}  // namespace
+
 Generator& default_generator() {
   static Generator* generator = [] {  // never destroyed: threads may draw while the process ends
-    auto* g = new Generator;
-    g->seed();
-    return g;
+    drawn_from = new Generator;
+    drawn_from->seed();
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    return drawn_from;
   }();
   return *generator;
 }

@@ -3,12 +3,11 @@
 
 #include <cmath>
 #include <limits>
-#include <mutex>
 
 #include "kernels/attention.h"
-#include "kernels/random.h"
 #include "ops/dense.h"
 #include "ops/expect.h"
+#include "ops/random.h"
 #include "ops/transform.h"
 
 namespace rl::ops {
@@ -21,9 +20,11 @@ const Op<Tensor(Tensor, double)> dropout_noise = define<Tensor(Tensor, double)>(
     r.result(self.sizes(), self.dtype(), self.device());
   })
   .kernel([](Tensor& result, const Tensor& self, double p) {
-    Generator& g = default_generator();
-    std::lock_guard<std::mutex> lock(g.mutex());
-    kernels::bernoulli(g, kernels::dense_run(result.data(), self.dtype(), result.numel()), 1 - p);
+    {
+      Drawing drawing(nullptr);  // let go before the product, which may ask for Python's lock
+      kernels::bernoulli(drawing.generator(),
+                         kernels::dense_run(result.data(), self.dtype(), result.numel()), 1 - p);
+    }
     NoGrad quiet;
     if (p < 1) copy_data(result, detached(result) * Scalar(1 / (1 - p)));
   });

@@ -147,7 +147,8 @@ const auto atan2 = define<Tensor(Tensor, Tensor)>("atan2(Tensor self, Tensor oth
   .pointwise(kernels::atan2_, Promote::Float)
   .grad("self, other", "grad, self, other, needs",
         [](const Tensor& grad, const Tensor& self, const Tensor& other, Needs needs) {
-    const Tensor scale = reciprocal(self * self + other * other);
+    const Tensor square = self * self + other * other;
+    const Tensor scale = zero_where(eq(square, Scalar(0)), reciprocal(square));  // 0 at the origin
     return std::pair(needs[0] ? grad * other * scale : Tensor(),
                      needs[1] ? grad * -self * scale : Tensor());
   });

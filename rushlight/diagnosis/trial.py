@@ -56,11 +56,13 @@ def undisturbed(seconds: float = 0.2):
         before = signal.signal(signal.SIGALRM, _too_long)
         began = time.monotonic()
         left, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
+        torch._C._all_signals_stop_kernels(True)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             yield
     finally:
         if alarm:
+            torch._C._all_signals_stop_kernels(False)
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
             if left:  # an alarm of the program's own goes on, or rings now if it is due

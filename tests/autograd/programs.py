@@ -31,6 +31,55 @@ def leaf(torch, *values):
     return torch.tensor(values or (1.0, 2.0, 3.0), requires_grad=True)
 
 
+# ---- Values that change after their gradient was asked for
+
+
+def retained_then_changed(torch, show):
+    x = leaf(torch)
+
+    def shown(change, part=False):
+        x.grad = None
+        y = x * 1
+        kept = y[:2] if part else y
+        kept.retain_grad()
+        change(y)
+        (y * 5).sum().backward()
+        show(kept.grad, x.grad)
+
+    shown(lambda y: y.mul_(2))
+    shown(lambda y: y.copy_(x * 3))
+    shown(lambda y: y[0].mul_(7))
+    shown(lambda y: y.mul_(2), part=True)
+
+    def twice(y):
+        y.mul_(2)
+        y.retain_grad()
+        y.mul_(3)
+
+    shown(twice)
+
+
+def nodes_in_messages(torch, show):
+    x = leaf(torch)
+
+    def changed(first, then):
+        y = x * 1
+        first(y)
+        z = y * y
+        then(y)
+        return z.sum().backward()
+
+    for then in (lambda y: y[0].add_(1), lambda y: y.copy_(x), lambda y: y.add_(1)):
+        show.failure(lambda then=then: changed(lambda y: y[:1].zero_(), then))
+
+
+def atan2_at_the_origin(torch, show):
+    for size in (1, 40):
+        a, b = (torch.zeros(size, requires_grad=True) for _ in range(2))
+        torch.atan2(a, b).sum().backward()
+        show(a.grad[0], b.grad[0])
+
+
 # ---- Graphs that were freed
 
 

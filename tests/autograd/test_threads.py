@@ -116,6 +116,92 @@ for trial in range(60):
     assert not errors and all(seen), errors
 """
 
+# Who waits for a gradient that another thread sums, or for its random numbers, lets it go on.
+NODE_CALLS = """
+x = torch.zeros(4_000_000, requires_grad=True)
+x.grad = torch.zeros_like(x)
+loss, ones = x * 2, torch.ones_like(x)
+gather = loss.grad_fn.next_functions[0][0]
+threads = [threading.Thread(target=lambda: [gather(ones) for _ in range(40)]) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for _ in range(40):
+    loss.backward(ones, retain_graph=True)
+for thread in threads:
+    thread.join()
+assert x.grad[0] == 2 * 40 + 2 * 40, x.grad[0]
+"""
+
+DROPOUT = """
+going = True
+def draw():
+    while going:
+        torch.randn(10)
+
+drawing = threading.Thread(target=draw)
+drawing.start()
+x = torch.zeros(1, 4, 1500, 8)
+for _ in range(25):
+    torch.nn.functional.scaled_dot_product_attention(x, x, x, dropout_p=0.3)
+going = False
+drawing.join()
+"""
+
+FORKED = """
+import os, signal, time
+
+going = True
+def sum_up(leaf):
+    while going:
+        (leaf * 2).backward(torch.ones_like(leaf))
+def draw():
+    while going:
+        torch.randn(1_000_000)
+
+leaves = [torch.zeros(2_000_000, requires_grad=True) for _ in range(3)]
+works = [(sum_up, (leaf,)) for leaf in leaves] + [(draw, ())]
+threads = [threading.Thread(target=work, args=args) for work, args in works]
+for thread in threads:
+    thread.start()
+ends = []
+for _ in range(10):
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        torch.randn(5)
+        for x in [torch.zeros(3, requires_grad=True) for _ in range(500)]:
+            for _ in range(2):
+                (x * 2).sum().backward()
+        os._exit(0)
+    ends.append(os.waitpid(child, 0)[1])
+    time.sleep(0.02)
+going = False
+for thread in threads:
+    thread.join()
+assert not any(ends), ends
+"""
+
+# Memory that a thread only gives back is there for others when it has ended.
+FREED_IN_THREADS = """
+def release(views):
+    views.clear()
+
+def once():
+    base = torch.zeros(4)
+    views = [base[:2] for _ in range(50)]
+    thread = threading.Thread(target=release, args=(views,))
+    thread.start()
+    thread.join()
+
+reserved = lambda: torch._C._memory_stats()["reserved"]
+for _ in range(20):
+    once()
+before = reserved()
+for _ in range(200):
+    once()
+assert reserved() - before < 100_000, reserved() - before
+"""
+
 
 @pytest.mark.parametrize(
     "program",
@@ -124,6 +210,10 @@ for trial in range(60):
         pytest.param(SHARED_PART, id="losses on a shared part"),
         pytest.param(CUSTOM, id="custom functions and packed values"),
         pytest.param(WATCHED, id="gradients and hooks change meanwhile"),
+        pytest.param(NODE_CALLS, id="calls of the node that sums"),
+        pytest.param(DROPOUT, id="random numbers of two threads"),
+        pytest.param(FORKED, id="a fork while others compute"),
+        pytest.param(FREED_IN_THREADS, id="threads that only free"),
     ],
 )
 def test_threads(program):

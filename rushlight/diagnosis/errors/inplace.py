@@ -284,7 +284,8 @@ _SAVE_RESULTS = {
 @explains(
     RuntimeError,
     r"modified by an inplace operation: \[torch\.\w+ \[([\d, ]*)\]\]"
-    r"(?:, which is output \d+ of (\w+?)(?:Backward\d*)?,)? is at version (\d+); "
+    r"(?:, which is output \d+ of (?:torch::autograd::)?(\w+?)(?:Backward\d*)?,)? "
+    r"is at version (\d+); "
     r"expected version (\d+)",
 )
 def saved(raised: Raised):
