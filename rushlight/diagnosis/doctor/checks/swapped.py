@@ -19,7 +19,7 @@ class Swapped(Check):
         self.optimizers, self.steps, self.names = [], {}, {}
         self.passes = doctor.passes
         doctor.watch.on("optimizer", self.optimizer)
-        doctor.watch.on("step", self.step, always=True)
+        doctor.watch.on("step", self.step)
 
     def optimizer(self, optimizer):
         self.optimizers.append((optimizer, places.here(), places.parameters_of(optimizer)))
@@ -69,7 +69,7 @@ class Swapped(Check):
             "wrong result",
             site,
             f"two optimizers hold the same parameters, and none those of {name}",
-            [f"{count} parameters of {name} got gradients, and none of {steps} steps changed them"],
+            [f"{count} parameters of {name} got gradients; {steps} steps looked at changed none"],
             [(other, "the other optimizer of the same parameters")],
             fixes,
         )
