@@ -85,6 +85,10 @@ class Finding:
     fixes: list[Fix] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)  # what was tried in vain, a sentence each
 
+    def __post_init__(self):
+        here = (self.file, self.line)  # beside the line at fault, its own says nothing more
+        self.related = [r for r in self.related if (r.file, r.line) != here]
+
     def as_dict(self) -> dict:
         return {
             "id": self.id,

@@ -93,11 +93,9 @@ class Failed:
             return self.source.statement(self.line)
         return self.source.statement_of(self.node)
 
-    def related(self, place: Failed | tuple[str, int], role: str) -> list[Related]:
-        """This line beside a finding at ``place``, unless it is that very line."""
-        there = (place.file, place.line) if isinstance(place, Failed) else place
-        here = (self.file, self.line)
-        return [] if there == here else [Related(*here, role)]
+    def related(self, role: str) -> list[Related]:
+        """This line as one that belongs to a finding at another."""
+        return [Related(self.file, self.line, role)]
 
     @functools.cached_property
     def names(self) -> dict:

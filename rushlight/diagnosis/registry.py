@@ -76,7 +76,7 @@ class Check:
         """After its last line; takes watchers away."""
 
     def findings(self, doctor) -> list:
-        """What was found, each Finding with its evidence."""
+        """What was found, each Finding with its evidence; None stands for nothing."""
         return []
 
     def not_checked(self, doctor) -> list[tuple[str, str]]:

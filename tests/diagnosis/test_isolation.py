@@ -42,7 +42,7 @@ class Working(Check):
         self.stopped = True
 
     def findings(self, doctor):
-        return [Finding("working", "note", __file__, 1, f"{self.heard} calls")]
+        return [None, Finding("working", "note", __file__, 1, f"{self.heard} calls")]
 
 
 @pytest.mark.parametrize("where", ["start", "stop", "findings", "not_checked", "listener"])

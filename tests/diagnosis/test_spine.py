@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from rushlight.diagnosis.finding import Edit, Finding, Fix, apply_edits
+from rushlight.diagnosis.finding import Edit, Finding, Fix, Related, apply_edits
 from rushlight.diagnosis.source import Source
 
 from .doctor import Report, run, rushlight
@@ -86,6 +86,12 @@ def test_a_finding_fits_the_screen():
         "x", "note", "f.py", 3, "word " * 40, ["evidence " * 30], fixes=[Fix("do " * 50)]
     )
     assert all(len(line) <= 80 for line in finding.lines())
+
+
+def test_the_line_at_fault_is_not_related_to_itself():
+    others = [Related("f.py", 3, "itself"), Related("g.py", 3, "another"), Related("f.py", 4, "so")]
+    finding = Finding("x", "note", "f.py", 3, "title", related=others)
+    assert [r.role for r in finding.related] == ["another", "so"]
 
 
 class TestNotes:

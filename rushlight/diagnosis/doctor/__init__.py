@@ -80,7 +80,7 @@ class Doctor:
             explained = diagnose(self.error)
             if explained is not None:
                 found.append(explained)
-        found += self._each("findings")
+        found += [f for f in self._each("findings") if f is not None]
         kept = [f for f in _without_effects(_one_per_cause(found)) if not self._is_silenced(f)]
         kept.sort(key=lambda f: SEVERITIES.index(f.severity))
         counts = Counter(f.id for f in kept)

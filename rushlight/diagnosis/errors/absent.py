@@ -139,7 +139,7 @@ def _kept_wrongly(raised: Raised, at, spot):
         title,
         spot.place,
         evidence=[source.segment(statement).splitlines()[0]],
-        related=at.related(spot.place, "used here"),
+        related=at.related("used here"),
         fixes=[Fix("; ".join(text.split("\n")), [source.instead(statement, text)])],
     )
 
@@ -218,7 +218,7 @@ def _ends_without(raised: Raised, at, target, spot=None):
         f"{name} {says}: its result is None",
         place,
         evidence=[f"{some} in lines {node.lineno} to {node.end_lineno} of {name}"],
-        related=at.related(place, "used here"),
+        related=at.related("used here"),
         fixes=[Fix(f"return {result}".splitlines()[0], [edit])] if edit is not None else [],
     )
 
@@ -343,7 +343,7 @@ def _given_back(raised: Raised, at, spot, function):
         f"{function.name} works in place and returns None: {_goal(spot.statement)} holds that now",
         spot.place,
         evidence=[f"0 return statements in lines {function.lineno} to {function.end_lineno}"],
-        related=at.related(spot.place, "used here"),
+        related=at.related("used here"),
         fixes=[Fix(text.splitlines()[0], [spot.source.replace((spot.statement, text))])],
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .. import changes, upstream, values
-from ..finding import Fix, Related
+from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
 
@@ -75,7 +75,7 @@ def negative(raised: Raised):
         evidence.append(
             f"{at.source.segment(argument)}: {values.describe(array)}, strides {array.strides}"
         )
-    fixes, place, related = [], at, []
+    fixes, place = [], at
     spot = upstream.Spot(at.source, argument, at)
     for _ in range(6):
         found = _backwards(spot.node)
@@ -94,7 +94,6 @@ def negative(raised: Raised):
                 spot, found = inside, turned
     if found is not None and (spot.file, found.lineno) != (at.file, at.line):
         place = (spot.file, found.lineno)
-        related = [Related(at.file, at.line, "the call that failed")]
         text = changes.method(spot.source, found, "copy()")
         fixes.append(Fix(text, [spot.source.replace((found, text))]))
         evidence.append(f"{spot.source.segment(found)} runs backwards through its array")
@@ -106,7 +105,7 @@ def negative(raised: Raised):
         "a tensor cannot step backwards through memory: copy the array",
         place,
         evidence=evidence,
-        related=related,
+        related=at.related("the call that failed"),
         fixes=fixes,
     )
 
@@ -150,7 +149,7 @@ def objects(raised: Raised):
         f"the array was made of objects: no tensor has numpy's {raised.match[1]}",
         (spot.file, spot.line),
         evidence=evidence,
-        related=[Related(at.file, at.line, "the call that failed")],
+        related=at.related("the call that failed"),
         fixes=fixes,
     )
 

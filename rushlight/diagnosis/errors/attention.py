@@ -120,7 +120,7 @@ def _time_first(raised: Raised, layer, called, passes):
         f"{type(layer).__name__} reads dimension {1 if now else 0} as time, and it is the batch",
         spot.place,
         evidence=evidence,
-        related=at.related(spot.place, "the call that failed"),
+        related=at.related("the call that failed"),
         fixes=[fix],
     )
 
@@ -176,7 +176,7 @@ def _other_width(raised: Raised, layer):
         f"the keys have width {key.shape[-1]}, the attention was built for {layer.embed_dim}",
         spot.place,
         evidence=[f"query {values.describe(query)}", f"key {values.describe(key)}"],
-        related=at.related(spot.place, "the call that failed"),
+        related=at.related("the call that failed"),
         fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
     )
 

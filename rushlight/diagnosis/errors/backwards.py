@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .. import upstream
-from ..finding import Fix, Related
+from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised
 
@@ -61,7 +61,7 @@ def count(raised: Raised):
                 f"{owner.name}.backward returns {got} gradients for {wanted} inputs",
                 (source.file, last.lineno),
                 evidence=[f"forward has {wanted} arguments after ctx, backward gives {got}"],
-                related=[Related(at.file, at.line, "the backward that ran it")],
+                related=at.related("the backward that ran it"),
                 fixes=fixes,
             )
     return None
@@ -95,6 +95,6 @@ def hook(raised: Raised):
         "a hook returned a gradient of another shape",
         place,
         evidence=[raised.message.splitlines()[0]],
-        related=[Related(at.file, at.line, "the backward that ran it")],
+        related=at.related("the backward that ran it"),
         fixes=fixes,
     )

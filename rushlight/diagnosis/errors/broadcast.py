@@ -7,7 +7,7 @@ import ast
 from rushlight import nn
 
 from .. import changes, construction, frames, upstream, values
-from ..finding import Fix, Related
+from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, reductions, try_calls
 
@@ -77,7 +77,7 @@ def broadcast(raised: Raised):
             spot.place,
             evidence=evidence,
             fixes=[fix],
-            related=[Related(at.file, at.line, "the operation that failed")],
+            related=at.related("the operation that failed"),
         )
     first = at.text.splitlines()[0]
     return raised.finding(
@@ -233,7 +233,7 @@ def _drawn(raised: Raised, at, known, evidence):
             f"{name} was made with size {have}, and {same[0]} has {result.shape[d]}",
             spot.place,
             evidence=evidence,
-            related=[Related(at.file, at.line, "the operation that failed")],
+            related=at.related("the operation that failed"),
             fixes=[
                 Fix(
                     changes.with_part(spot.source, spot.node, size, text),
@@ -284,7 +284,7 @@ def _branch(raised: Raised, at, a, b, evidence):
         f"self.{path} changes the size, and the other operand keeps it",
         (change.step.source.file, change.step.line),
         evidence=[*evidence, f"self.{path} {values.describe_module(layer)}: {said}"],
-        related=[Related(at.file, at.line, "the two are put together")],
+        related=at.related("the two are put together"),
         fixes=fixes,
     )
 

@@ -110,7 +110,7 @@ def _first_part(raised: Raised, at, spot, layer):
         f"{ast.unparse(spot.node.func)} returns {pair}, and a tensor is wanted",
         spot.place,
         evidence=[f"{ast.unparse(spot.node.func)} is {what}: its result has 2 parts"],
-        related=at.related(spot.place, "used here"),
+        related=at.related("used here"),
         fixes=[Fix(text.splitlines()[0], [edit])],
     )
 
@@ -140,7 +140,7 @@ def _in_sequence(raised: Raised, at):
                 f"{type(inner).__name__} returns (output, state), the next layer wants a tensor",
                 spot.place,
                 evidence=[f"{values.describe(inner)} gives 2 parts; Sequential hands on both"],
-                related=at.related(spot.place, "used here"),
+                related=at.related("used here"),
                 fixes=[Fix(f"{name}: a {func} that returns its output alone", edits)],
             )
     return None
@@ -201,7 +201,7 @@ def _made_with_data(raised: Raised, at, spot, made: type):
         f"{name} is a class: its arguments are options, not data",
         place,
         evidence=[f"{name}(...) got {len(spot.node.args)} tensors or values for __init__'s"],
-        related=at.related(place, "used here"),
+        related=at.related("used here"),
         fixes=fixes,
     )
 
@@ -238,7 +238,7 @@ def methods(raised: Raised):
                 f"{source.segment(node)} is a method: without () it is not its result",
                 place,
                 evidence=[f"line {node.lineno} hands on the method itself, 0 values"],
-                related=at.related(place, "used here"),
+                related=at.related("used here"),
                 fixes=[Fix(text, [source.replace((node, text))])],
             )
     return None
@@ -300,7 +300,7 @@ def _unread(raised: Raised, at, spot):
         f"{name} is a Python number: it has no graph and no {asked}()",
         spot.place,
         evidence=[f"{name} gave a {raised.match[1]}; 0 graph nodes hang on it"],
-        related=at.related(spot.place, "used here"),
+        related=at.related("used here"),
         fixes=fixes,
     )
 

@@ -120,13 +120,12 @@ def _prefixed(raised: Raised, prefix, wanted, given):
         *values.table(same),
         f'{count} of {len(wanted)} pair up {"without" if theirs else "with"} "{text}"',
     ]
-    fixes, place, related = [], at, []
+    fixes, place = [], at
     spot = upstream.bound(raised, at, argument) if argument is not None else None
     saved = _saved_by(raised, spot, text) if theirs else None
     if saved is not None:
         saver, edit, shown = saved
         place = saver.place
-        related = [Related(at.file, at.line, "the loading that failed")]
         fixes.append(Fix(shown, [edit]))
         evidence.append(f'"{text}" was added where {saver.text} is saved')
     if argument is not None:
@@ -142,7 +141,12 @@ def _prefixed(raised: Raised, prefix, wanted, given):
     if not theirs:
         title = f"the model's names begin with \"{text}\", the checkpoint's do not"
     return raised.finding(
-        "checkpoint-names", title, place, evidence=evidence, related=related, fixes=fixes
+        "checkpoint-names",
+        title,
+        place,
+        evidence=evidence,
+        related=at.related("the loading that failed"),
+        fixes=fixes,
     )
 
 
@@ -280,16 +284,13 @@ def _shapes(raised: Raised, model, wanted, given):
                 [at.source.replace((at.node, whole))],
             )
         )
-    place, related = at, []
-    if numbers:
-        place = numbers[0][0].place
-        related = [Related(at.file, at.line, "the loading that failed")]
+    place = numbers[0][0].place if numbers else at
     return raised.finding(
         "checkpoint-shapes",
         f"{differ[0]} is {given[differ[0]]} in the checkpoint",
         place,
         evidence=evidence,
-        related=related,
+        related=at.related("the loading that failed"),
         fixes=fixes,
     )
 
@@ -302,14 +303,14 @@ def no_dict(raised: Raised):
     if argument is None or at.source is None:
         return None
     torch, text = changes.torch_name(at.source), at.source.segment(argument)
-    place, fixes, related = at, [], []
+    place, fixes = at, []
     if isinstance(held, nn.Module):
         for spot in upstream.calls(upstream.user_sources(raised), "save"):
             given = spot.node.args[0] if spot.node.args else None
             if isinstance(given, (ast.Name, ast.Attribute)) and _same_file(at, spot):
                 whole = changes.method(spot.source, given, "state_dict()")
                 fixes.append(Fix(f"{whole} is saved", [spot.source.replace((given, whole))]))
-                place, related = spot.place, at.related(spot.place, "the loading that failed")
+                place = spot.place
         new = changes.method(at.source, argument, "state_dict()")
     elif isinstance(held, (str, os.PathLike)):
         new = f"{torch}.load({text})"
@@ -321,7 +322,7 @@ def no_dict(raised: Raised):
         f"load_state_dict got {_what(held)}, and takes a dict of tensors",
         place,
         evidence=[f"{text} is {values.describe(held)}"],
-        related=related,
+        related=at.related("the loading that failed"),
         fixes=fixes[:1] if len(fixes) == 2 and place is not at else fixes,
     )
 
@@ -343,7 +344,7 @@ def weights_only(raised: Raised):
     if type(raised.error).__name__ != "UnpicklingError":
         return None
     node = at.node
-    fixes, related, place = [], [], at
+    fixes, related = [], []
     for spot in upstream.calls(upstream.user_sources(raised), "save"):
         if not spot.node.args or not upstream.called(spot.node) or not _same_file(at, spot):
             continue
@@ -361,7 +362,6 @@ def weights_only(raised: Raised):
     return raised.finding(
         "weights-only",
         f"torch.load reads tensors only; the file holds {re.sub('^.*[.]', '', name)}",
-        place,
         evidence=evidence,
         related=related,
         fixes=fixes,

@@ -7,7 +7,7 @@ import ast
 from rushlight.utils.data import Dataset
 
 from .. import changes, construction, trial, upstream, values
-from ..finding import Fix, Related
+from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised
 
@@ -81,7 +81,7 @@ def text_labels(raised: Raised):
                 f"{type(dataset).__name__} gives text for labels, and the loss wants numbers",
                 spot.place,
                 evidence=[f"the batch's {len(given)} labels are text, the first {given[0]!r}"[:78]],
-                related=[Related(at.file, at.line, "the loss that got them")],
+                related=at.related("the loss that got them"),
                 fixes=[Fix(text, [spot.source.replace((texts[0], text))])] if digits else [],
             )
     return None
@@ -123,7 +123,7 @@ def nothing(raised: Raised):
         f"{type(dataset).__name__}.__getitem__ gave None",
         place,
         evidence=[f"{raised.message.splitlines()[0][:70]}; {len(empty)} return of None in it"],
-        related=[Related(at.file, at.line, "the loop that got it")],
+        related=at.related("the loop that got it"),
         fixes=fixes,
     )
 
@@ -153,7 +153,7 @@ def too_long(raised: Raised):
         f"len() is {size}, and samples {good + 1} to {size - 1} cannot be made",
         spot.place,
         evidence=[f"{type(dataset).__name__}[{good}] is the last that works, {less} fail"],
-        related=[Related(at.file, at.line, "the index that failed")],
+        related=at.related("the index that failed"),
         fixes=[Fix(f"return {text}", [spot.source.replace((spot.node, text))])],
     )
 

@@ -7,7 +7,7 @@ import ast
 from rushlight import nn
 
 from .. import changes, upstream, values
-from ..finding import Edit, Fix, Related
+from ..finding import Edit, Fix
 from ..registry import explains, kind
 from . import Raised
 
@@ -77,7 +77,7 @@ def on_meta(raised: Raised):
         f"load_state_dict copied into meta tensors: {len(empty)} of {len(own)} have no values",
         spot.place,
         evidence=[f"{len(empty)} of {len(own)} parameters are on meta: {', '.join(empty[:3])}"],
-        related=at.related(spot.place, "the call that needs values"),
+        related=at.related("the call that needs values"),
         fixes=[Fix(f"{text}: takes the loaded tensors", [spot.source.replace((spot.node, text))])],
     )
 
@@ -96,7 +96,6 @@ def missing(raised: Raised):
         return None
     source, node, line = written
     torch = changes.torch_name(source)
-    related = at.related((source.file, line), "the call that needed it")
     title = "the script wants a device that is not there"
     if isinstance(node, ast.Call):  # x.cuda()
         text = f"{changes.atom(source, node.func.value)}"
@@ -121,7 +120,7 @@ def missing(raised: Raised):
         title,
         (source.file, line),
         evidence=evidence,
-        related=related,
+        related=at.related("the call that needed it"),
         fixes=fixes,
     )
 
@@ -291,7 +290,7 @@ def _attribute(raised: Raised, at):
             f"{name} is no buffer: it stays on {tensor.device} when the module moves",
             spot.place,
             evidence=evidence,
-            related=[Related(at.file, at.line, "the operation that failed")],
+            related=at.related("the operation that failed"),
             fixes=fixes,
         )
     return None
@@ -325,7 +324,7 @@ def _in_plain_list(raised: Raised, at):
                     f"self.{name} is a plain {type(held).__name__}: its layers do not move",
                     spot.place,
                     evidence=[f"{len(held)} modules in it are not among the module's own"],
-                    related=[Related(at.file, at.line, "the call that failed")],
+                    related=at.related("the call that failed"),
                     fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
                 )
     return None
@@ -379,7 +378,7 @@ def _not_assigned(raised: Raised, at, node, statement, evidence, target):
         f"{name} stays where it was: to() gives a new tensor",
         (at.file, statement.lineno),
         evidence=[*evidence, f"the copy on {target} that line {statement.lineno} made was dropped"],
-        related=[Related(at.file, at.line, "the operation that failed")],
+        related=at.related("the operation that failed"),
         fixes=[Fix(text, [at.source.replace((statement, text))])],
     )
 
@@ -424,6 +423,6 @@ def _made_here(raised: Raised, at):
         f"{at.source.segment(node)} is on cpu, the others on {target}",
         place,
         evidence=evidence,
-        related=at.related(place, "the operation that failed"),
+        related=at.related("the operation that failed"),
         fixes=fixes,
     )

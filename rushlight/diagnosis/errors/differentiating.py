@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .. import changes, construction, upstream, values
-from ..finding import Edit, Fix, Related
+from ..finding import Edit, Fix
 from ..registry import explains, kind
 from . import Raised
 
@@ -70,7 +70,7 @@ def without_graph(raised: Raised):
                     "the gradient was computed without a graph, and is differentiated again",
                     (at.file, node.lineno),
                     evidence=[f"{name} comes from line {node.lineno}: 0 graph nodes"],
-                    related=[Related(at.file, at.line, "the second derivative")],
+                    related=at.related("the second derivative"),
                     fixes=[Fix(text, [at.source.replace((node, text))])],
                 )
             if isinstance(node, ast.Name):
@@ -97,7 +97,7 @@ def not_required(raised: Raised):
             f"{at.source.segment(part)} does not require grad: no gradient can be asked of it",
             place,
             evidence=[f"{at.source.segment(part)} is {values.describe(held)}, requires_grad False"],
-            related=at.related(place, "the gradient is asked here"),
+            related=at.related("the gradient is asked here"),
             fixes=fixes,
         )
     return None
@@ -172,6 +172,6 @@ def _kept(raised: Raised, at, source, statement, name, value):
         f"{goal} keeps a result with its graph, which cannot be deep-copied",
         (source.file, statement.lineno),
         evidence=[f"{goal} is {tuple(value.shape)}, grad_fn {value.grad_fn.name()}"],
-        related=[Related(at.file, at.line, "the copy that failed")],
+        related=at.related("the copy that failed"),
         fixes=[Fix(f"{goal} = {local}.detach(), and {local} goes on", edits)],
     )

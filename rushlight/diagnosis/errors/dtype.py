@@ -72,7 +72,7 @@ def mismatch(raised: Raised):
         fixes.append(Fix(f"{text}: {wanted} from here on", [edit]))
     call = changes.method(at.source, argument, method)
     fixes.append(Fix(call, [at.source.replace((argument, call))]))
-    related = [Related(at.file, at.line, "the call that failed")] if place is not at else []
+    related = at.related("the call that failed")
     title = f"{at.text} got {values.dtype_name(given.dtype)}, its weights are {wanted}"
     return raised.finding(
         "dtype-mismatch", title, place, evidence=evidence, related=related, fixes=fixes
@@ -113,14 +113,12 @@ def _operands(raised: Raised):
     if region is not None:
         return _left_region(raised, at, part, wrong, region)
     rows = [(at.source.segment(p), values.describe(v), values.made_at(v) or "") for p, v in known]
-    fixes, place, related = [], at, []
+    fixes, place = [], at
     spot = upstream.of_tensor(wrong)
     if spot is not None and _makes_data(spot, wrong) and not half:
         text = changes.method(spot.source, spot.node, method)
         fixes.append(Fix(text, [spot.source.replace((spot.node, text))]))
         place = spot.place
-        if place != (at.file, at.line):
-            related = [Related(at.file, at.line, "the operation that failed")]
     text = changes.method(at.source, part, method)
     fixes.append(Fix(text, [at.source.replace((part, text))]))
     names = " and ".join(values.dtype_name(v.dtype) for _, v in known)
@@ -129,7 +127,7 @@ def _operands(raised: Raised):
         f"{at.text.splitlines()[0]}: {names}",
         place,
         evidence=values.table(rows),
-        related=related,
+        related=at.related("the operation that failed"),
         fixes=fixes,
     )
 

@@ -98,7 +98,7 @@ def arguments(raised: Raised):
             f"a {kind_} is called with {len(wanted)} arguments and takes {len(behind)}",
             (source.file, node.lineno),
             evidence=[f"it is called with {len(wanted)}: ({', '.join(wanted)})"],
-            related=at.related((source.file, node.lineno), "where it was called"),
+            related=at.related("where it was called"),
             fixes=fixes,
         )
     return None
@@ -136,7 +136,7 @@ def result(raised: Raised):
                 f"a hook gives {spot.text} in place of {what}",
                 spot.place,
                 evidence=[f"{count} values are returned; what comes next takes 1"],
-                related=at.related(spot.place, "the call that got them"),
+                related=at.related("the call that got them"),
                 fixes=[fix],
             )
     return None

@@ -7,7 +7,7 @@ import ast
 from rushlight import nn
 
 from .. import changes, construction, upstream, values
-from ..finding import Fix, Related
+from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised
 from .targets import _converted
@@ -83,7 +83,7 @@ def embedding(raised: Raised):
                 f"{values.describe_module(layer)} has rows 0 to {rows - 1}; row {high} was asked",
                 (first.source.file, first.line),
                 evidence=evidence,
-                related=[Related(at.file, at.line, "the call that failed")],
+                related=at.related("the call that failed"),
                 fixes=fixes,
             )
     return raised.finding(
@@ -91,7 +91,7 @@ def embedding(raised: Raised):
         f"row {low if low < 0 else high} of a table with rows 0 to {rows - 1}",
         upstream.beginning(raised, given).place if upstream.beginning(raised, given) else at,
         evidence=evidence,
-        related=[Related(at.file, at.line, "the call that failed")],
+        related=at.related("the call that failed"),
     )
 
 
@@ -153,7 +153,7 @@ def _padding(raised: Raised, at, given, low: int, evidence):
             f"the padding value {low} is used as a row number",
             found.place,
             evidence=evidence,
-            related=[Related(at.file, at.line, "the call that failed")],
+            related=at.related("the call that failed"),
             fixes=fixes,
         )
     return None
@@ -220,7 +220,7 @@ def classes(raised: Raised):
             f"label {high} needs {high + 1} scores, the model gives {count}",
             (first.source.file, first.line),
             evidence=evidence,
-            related=[Related(at.file, at.line, "the loss that failed")],
+            related=at.related("the loss that failed"),
             fixes=fixes,
         )
     spot = upstream.beginning(raised, target)
@@ -229,7 +229,7 @@ def classes(raised: Raised):
         f"label {high} with {count} scores",
         spot.place if spot is not None else at,
         evidence=evidence,
-        related=[Related(at.file, at.line, "the loss that failed")],
+        related=at.related("the loss that failed"),
     )
 
 
@@ -253,7 +253,7 @@ def _ignored(raised: Raised, at, target, value: int, evidence):
         f"the label {value} is no class: if it means 'ignore', the loss has to be told",
         place,
         evidence=evidence,
-        related=[] if spot is None else [Related(at.file, at.line, "the loss that failed")],
+        related=at.related("the loss that failed"),
         fixes=fixes,
     )
 
@@ -326,13 +326,12 @@ def position(raised: Raised):
         spot, fix = loop
         place = spot.place
         fixes.insert(0, fix)
-    related = at.related(place, "the index that failed")
     return raised.finding(
         "index-out-of-range",
         f"position {index} in dimension {dim}, which has {size}",
         place,
         evidence=evidence,
-        related=related,
+        related=at.related("the index that failed"),
         fixes=fixes,
     )
 

@@ -134,17 +134,18 @@ def after_hook(raised: Raised):
         edit = _out_of_place(at.source, at.node)
         if edit is None:
             return None
-        fix, place, related = edit, at, []
+        fix, place = edit, at
     else:
         spot = upstream.of_module(layer)
         if spot is None:
             return None
         text = _not_inplace(spot)
         fix = Fix(text, [spot.source.replace((spot.node, text))])
-        place, related = spot.place, [Related(at.file, at.line, "the call that failed")]
+        place = spot.place
+    related = at.related("the call that failed")
     evidence = [f"the operation before it, {hooked}, has a full backward hook"] if hooked else []
     for spot in upstream.calls(upstream.user_sources(raised), "register_full_backward_hook")[:1]:
-        related = [*related, Related(spot.file, spot.line, "the hook")]
+        related.append(Related(spot.file, spot.line, "the hook"))
     return raised.finding(
         "inplace-after-hook",
         "an in-place operation follows a module with a full backward hook",
@@ -306,7 +307,7 @@ def saved(raised: Raised):
     spot = upstream.of_place(writer)
     saver = _saver(root, name, shape)
     keeps = upstream.of_place(_C._origin(saver)) if saver is not None else None
-    related, rows = [Related(at.file, at.line, "backward, which needs it")], []
+    related, rows = at.related("backward, which needs it"), []
     if keeps is not None:
         related.append(Related(keeps.file, keeps.line, "saved it"))
         rows.append((_where(keeps), _line(keeps), f"saved it at version {raised.match[4]}"))
@@ -363,7 +364,7 @@ def _by_a_layer(raised: Raised, at, root, name, shape):
         if spot is None:
             continue
         keeps = upstream.of_place(_C._origin(saver)) if saver is not None else None
-        related = [Related(at.file, at.line, "backward, which needs it")]
+        related = at.related("backward, which needs it")
         rows = [(_where(spot), _line(spot), "writes over its input")]
         if keeps is not None:
             related.append(Related(keeps.file, keeps.line, "saved it"))
@@ -526,7 +527,7 @@ def _inplace_layers(raised: Raised):
 def inference(raised: Raised):
     """inference_mode in the user's files, replaced by no_grad."""
     at = raised.innermost
-    fixes, place, related = [], at, []
+    fixes, place = [], at
     for source in upstream.user_sources(raised):
         for node in ast.walk(source.tree):
             name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
@@ -540,7 +541,6 @@ def inference(raised: Raised):
             fixes.append(Fix(f"{text}()", edits))
             if place is at:
                 place = (source.file, node.lineno)
-                related = [Related(at.file, at.line, "the operation that failed")]
     known = [(p, v) for p, v in upstream.tensors(at) if v.is_inference()]
     evidence = [
         f"{at.source.segment(p)} {values.describe(v)} was made in inference mode"
@@ -555,6 +555,6 @@ def inference(raised: Raised):
         "a tensor of inference mode cannot take part in a graph",
         place,
         evidence=evidence,
-        related=related,
+        related=at.related("the operation that failed"),
         fixes=fixes,
     )

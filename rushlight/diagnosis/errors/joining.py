@@ -6,7 +6,7 @@ import ast
 import re
 
 from .. import changes, frames, trial, upstream, values
-from ..finding import Fix, Related
+from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
 from .broadcast import aligned
@@ -124,15 +124,12 @@ def _collate(raised: Raised, batch):
         call = changes.with_keyword(spot.source, spot.node, "collate_fn", text)
         edits = [spot.source.replace((spot.node, call))]
         fixes.append(Fix("collate_fn: pad_sequence to the longest of the batch", edits))
-    related = []
-    if spot.place != (at.file, at.line):
-        related = [Related(at.file, at.line, "the batch that failed")]
     return raised.finding(
         "collate-lengths",
         "the samples have different lengths: a collate_fn has to pad them",
         spot.place,
         evidence=evidence,
-        related=related,
+        related=at.related("the batch that failed"),
         fixes=fixes,
     )
 
@@ -290,5 +287,5 @@ def worker(raised: Raised):
         f"{name} failed in a loader's worker: {last}",
         (file, line),
         evidence=[*evidence, f"raised in {name}, {values.place_of((file, '', line))}"],
-        related=[Related(at.file, at.line, "the loop that wanted the batch")],
+        related=at.related("the loop that wanted the batch"),
     )

@@ -7,7 +7,7 @@ import ast
 from rushlight import _C, nn
 
 from .. import changes, construction, decided, frames, upstream, values
-from ..finding import Fix, Related
+from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
 
@@ -115,7 +115,7 @@ def _number(raised: Raised, layer, id: str, argument: tuple, wanted: int, title:
         title,
         (first.source.file, first.line),
         evidence=evidence,
-        related=[Related(at.file, at.line, "the call that failed")],
+        related=at.related("the call that failed"),
         fixes=fixes,
     )
 
@@ -189,7 +189,7 @@ def _other_rank(raised: Raised, given):
         f"{name} got {values.shape_of(given)}: {name[:-2]}{fitting} is for that",
         spot.place,
         evidence=[f"input {values.describe(given)}, {given.shape[1]} channels in dimension 1"],
-        related=at.related(spot.place, "the call that failed"),
+        related=at.related("the call that failed"),
         fixes=fixes,
     )
 
@@ -326,7 +326,7 @@ def hidden(raised: Raised):
                 spot.place,
                 evidence=evidence,
                 fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
-                related=[Related(at.file, at.line, "the call that failed")],
+                related=at.related("the call that failed"),
             )
     state = upstream.inner(raised.error, "hx")
     counted = _layers_of_state(raised, at, state, have, wanted, evidence)
@@ -357,7 +357,7 @@ def hidden(raised: Raised):
         spot.place if spot is not None and fixes else at,
         evidence=evidence,
         fixes=fixes,
-        related=[Related(at.file, at.line, "the call that failed")],
+        related=at.related("the call that failed"),
     )
 
 
@@ -405,7 +405,7 @@ def _layers_of_state(raised: Raised, at, state, have, wanted, evidence):
                 [spot.source.replace((sizes[0], text))],
             )
         ],
-        related=[Related(at.file, at.line, "the call that failed")],
+        related=at.related("the call that failed"),
     )
 
 
@@ -431,7 +431,7 @@ def kernel(raised: Raised):
         spot.place if spot is not None else at,
         evidence=evidence,
         fixes=fixes,
-        related=[Related(at.file, at.line, "the call that failed")],
+        related=at.related("the call that failed"),
     )
 
 
@@ -456,7 +456,7 @@ def one_value(raised: Raised):
             "the last batch of the epoch is a single sample",
             spot.place,
             evidence=[*evidence, rest],
-            related=[Related(at.file, at.line, "the call that failed")],
+            related=at.related("the call that failed"),
             fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
         )
     found = _model_call(raised, layer)
@@ -469,15 +469,12 @@ def one_value(raised: Raised):
     fix = Fix(f"{name}.eval() before it", [frame.source.insert_before(block, f"{name}.eval()")])
     count = sum(1 for m in raised.modules()[0].modules() if hasattr(m, "running_mean"))
     evidence.append(f"{name} is in training mode, {count} BatchNorm in it")
-    related = []
-    if place != (at.file, at.line):
-        related = [Related(at.file, at.line, "the call that failed")]
     return raised.finding(
         "batchnorm-one-value",
         f"{name}.eval() is missing before a single sample is predicted",
         place,
         evidence=evidence,
-        related=related,
+        related=at.related("the call that failed"),
         fixes=[fix],
     )
 
@@ -583,7 +580,7 @@ def heads(raised: Raised):
         f"{upstream.called(call)}: {width} does not divide into {count} heads",
         count_at.place,
         evidence=[f"{width} = {count} * {width // count} + {width % count}"],
-        related=at.related(count_at.place, "the call that failed"),
+        related=at.related("the call that failed"),
         fixes=fixes,
     )
 

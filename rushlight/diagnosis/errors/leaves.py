@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .. import changes, upstream, values
-from ..finding import Fix, Related
+from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
 
@@ -106,7 +106,7 @@ def _marked(raised: Raised, at):
         )
     text = changes.method(spot.source, spot.node, "float()")
     fix = Fix(text, [spot.source.replace((spot.node, text))])
-    related = at.related(spot.place, "the call that failed")
+    related = at.related("the call that failed")
     return raised.finding(
         "integer-requires-grad", _TITLE, spot.place, evidence=evidence, related=related, fixes=[fix]
     )
@@ -143,7 +143,7 @@ def non_leaf(raised: Raised):
         f"{at.text} was given a result; it can only change leaves",
         spot.place,
         evidence=evidence,
-        related=[Related(at.file, at.line, "the optimizer that was given it")],
+        related=at.related("the optimizer that was given it"),
         fixes=fixes,
     )
 
@@ -230,7 +230,7 @@ def _should_require(raised: Raised, id: str, title: str):
         title,
         spot.place,
         evidence=evidence,
-        related=[Related(at.file, at.line, "the call that failed")],
+        related=at.related("the call that failed"),
         fixes=fixes,
     )
 
@@ -291,7 +291,7 @@ def _of_a_list(raised: Raised, at):
                 f"{name} holds tensors with their graphs, and numpy wants numbers",
                 spot.place,
                 evidence=[f"{len(held)} tensors in {name}, each part of a graph"],
-                related=[Related(at.file, at.line, "numpy asked for them")],
+                related=at.related("numpy asked for them"),
                 fixes=[Fix(text, [spot.source.replace((given, text))])],
             )
     return None
@@ -348,7 +348,7 @@ def _grad(tensor):
 
 def _why_none(raised: Raised, at, node, owner):
     name = at.source.segment(node.value)
-    call = [Related(at.file, at.line, "used here")]
+    call = at.related("used here")
     spot = upstream.of_tensor(owner)
     if not owner.is_leaf:
         made = values.made_at(owner)

@@ -146,7 +146,7 @@ def elsewhere(raised: Raised, at, model, wanted, given, missing: list[str], extr
                 title,
                 place,
                 evidence=[f"{side}, {len(keys)}: {shown}", *evidence],
-                related=at.related(place, "the loading that failed"),
+                related=at.related("the loading that failed"),
                 fixes=fixes,
             )
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .. import changes, upstream, values
-from ..finding import Fix, Related
+from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
 
@@ -227,13 +227,12 @@ def mask_dtype(raised: Raised):
         made = changes.method(spot.source, spot.node, "bool()")
         if spot.node is not part:
             fixes.insert(0, Fix(made, [spot.source.replace((spot.node, made))]))
-    related = at.related(place, "used here")
     return raised.finding(
         "mask-dtype",
         f"{at.source.segment(part)} is {values.dtype_name(mask.dtype)}, a mask is bool",
         place,
         evidence=[f"{at.source.segment(part)} is {values.describe(mask)}"],
-        related=related,
+        related=at.related("used here"),
         fixes=fixes,
     )
 
@@ -307,14 +306,14 @@ def unpacked(raised: Raised):
     if not values.is_tensor(tensor):
         return None
     wanted, name = int(raised.match[2]), source.segment(value.value)
-    place, fixes, related = at, [], []
+    place, fixes = at, []
     outer = _passed(raised, at, value.value)
     if tensor.dim() == wanted - 1:
         where, node = outer or (at, None)
         if node is not None:
             text = changes.method(where.source, node, "unsqueeze(0)")
             fixes.append(Fix(f"{text}: a batch of one", [where.source.replace((node, text))]))
-            place, related = where, [Related(at.file, at.line, "where it is taken apart")]
+            place = where
         else:
             text = changes.method(source, value.value, "unsqueeze(0)")
             fixes.append(Fix(text, [source.replace((value.value, text))]))
@@ -327,7 +326,7 @@ def unpacked(raised: Raised):
         f"{name} has {tensor.dim()} dimensions, and {wanted} names wait for them",
         place,
         evidence=[f"{name} is {values.describe(tensor)}, made at {values.made_at(tensor) or '?'}"],
-        related=related,
+        related=at.related("where it is taken apart"),
         fixes=fixes,
     )
 
@@ -434,7 +433,7 @@ def expanded(raised: Raised):
                 f"{', '.join(map(str, repeated)) or '?'} is one place in memory"
             )
         ],
-        related=at.related(place, "the write that failed"),
+        related=at.related("the write that failed"),
         fixes=fixes,
     )
 

@@ -6,7 +6,7 @@ import ast
 import difflib
 
 from .. import upstream
-from ..finding import Edit, Fix, Related
+from ..finding import Edit, Fix
 from ..registry import explains, kind
 from . import Raised
 
@@ -43,7 +43,7 @@ def forward(raised: Raised):
         return None
     source, node = found
     at = raised.innermost
-    related = [Related(at.file, at.line, "the call that needed it")]
+    related = at.related("the call that needed it")
     functions = [f for f in ast.walk(node) if isinstance(f, ast.FunctionDef)]
     nested = [f for f in functions if f.name == "forward" and source.function_of(f) is not None]
     if nested:
@@ -128,7 +128,7 @@ def no_super(raised: Raised):
         "super().__init__() has to come before the first assignment",
         (at.file, function.lineno),
         evidence=[f"{at.source.segment(at.statement)} is assigned before"],
-        related=[Related(at.file, at.line, "the assignment that failed")],
+        related=at.related("the assignment that failed"),
         fixes=[Fix("super().__init__() as the first line", edits)],
     )
 

@@ -65,7 +65,7 @@ def empty(raised: Raised):
             f"{given.id} is a generator, and it was used up before line {at.line}",
             spot.place,
             evidence=[f"{spot.text} can be walked once; 0 parameters were left"],
-            related=[Related(at.file, at.line, "the optimizer that got none")],
+            related=at.related("the optimizer that got none"),
             fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
         )
     model = _model_of(at, given)
@@ -95,7 +95,7 @@ def _all_frozen(raised: Raised, at, given, model):
         f"every parameter of {name} is frozen",
         place,
         evidence=[f"0 of {len(parameters)} parameters require grad"],
-        related=at.related(place, "the optimizer that got none") if freezing else [],
+        related=at.related("the optimizer that got none"),
         fixes=fixes,
     )
 
@@ -169,7 +169,7 @@ def _in_a_list(raised: Raised, at, model):
                 f"its {len(items)} {kinds.lower()}s are hidden",
                 spot.place,
                 evidence=[f"{count:,} values in it are missing from parameters()"],
-                related=[Related(at.file, at.line, "the optimizer that got none")],
+                related=at.related("the optimizer that got none"),
                 fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
             )
     return None
@@ -235,7 +235,7 @@ def too_long(raised: Raised):
         f"the schedule was built for {total} steps and is stepped {raised.match[1]} times",
         spot.place,
         evidence=[f"step() stands in {len(loops)} loops: {turns or 'more'} turns, {total} planned"],
-        related=[Related(at.file, at.line, "the step that is one too many")],
+        related=at.related("the step that is one too many"),
         fixes=fixes,
     )
 

@@ -8,7 +8,7 @@ from rushlight import nn
 from rushlight.utils.data import DataLoader, Dataset
 
 from .. import changes, upstream, values
-from ..finding import Edit, Fix, Related
+from ..finding import Edit, Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
 
@@ -140,7 +140,7 @@ def text(raised: Raised):
             f"{at.source.segment(part)} is the text {held!r}, and a number is wanted",
             place,
             evidence=[f"{at.source.segment(part)} = {held!r}"],
-            related=at.related(place, "the call that failed"),
+            related=at.related("the call that failed"),
             fixes=fixes,
         )
     return None
@@ -200,7 +200,7 @@ def _size(raised: Raised, at, where, part, held, fixes):
         f"{name} is {shown}, and a whole number is wanted",
         place,
         evidence=[f"{name} = {shown} among the sizes of {at.text.splitlines()[0][:50]}"],
-        related=at.related(place, "used here"),
+        related=at.related("used here"),
         fixes=fixes,
     )
 
@@ -274,7 +274,7 @@ def without_length(raised: Raised):
         evidence=[f"its attributes with a length: {', '.join(sized[:4]) or 'none, 0 of them'}"
                   if not sized else
                   f"len(self.{sized[0]}) is {len(getattr(dataset, sized[0]))}"],
-        related=[Related(at.file, at.line, "asked for its length")],
+        related=at.related("asked for its length"),
         fixes=fixes,
     )  # fmt: skip
 
@@ -302,7 +302,7 @@ def container(raised: Raised):
         f"{at.source.segment(at.node.func)} is a ModuleList: it cannot be called",
         spot.place,
         evidence=[f"it holds {len(called)} modules and has no forward"],
-        related=[Related(at.file, at.line, "the call that failed")],
+        related=at.related("the call that failed"),
         fixes=[Fix(f"{new}(...)", [source.replace((spot.node, text))])],
     )
 
@@ -399,7 +399,7 @@ def without_self(raised: Raised):
                     f"{owner.name}.{function.name} has no self",
                     (source.file, function.lineno),
                     evidence=[f"{raised.match[4]} arguments arrive, {raised.match[3]} have a name"],
-                    related=[Related(at.file, at.line, "the call that failed")],
+                    related=at.related("the call that failed"),
                     fixes=[Fix(text.strip(), [edit])],
                 )
     return None

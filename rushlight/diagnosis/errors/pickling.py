@@ -65,6 +65,6 @@ def _found(raised: Raised, at, source, node):
         "a lambda cannot be pickled: it has no name in its file",
         place,
         evidence=[f"the lambda of line {node.lineno} goes to another process or into a file"],
-        related=at.related(place, "pickled here"),
+        related=at.related("pickled here"),
         fixes=[Fix(f"def {name} at the top of the file", edits)],
     )

@@ -6,7 +6,7 @@ import ast
 import math
 
 from .. import changes, frames, upstream, values
-from ..finding import Fix, Related
+from ..finding import Fix
 from ..registry import kind
 from ..source import Source
 from . import Raised
@@ -71,7 +71,7 @@ def wrong_dimension(raised: Raised, tensor, fits):
         f"{name} over dimension {dim} of {shape} leaves {_less(shape, dim % len(shape), kept)}",
         spot.place,
         evidence=evidence,
-        related=at.related(spot.place, "the line that failed"),
+        related=at.related("the line that failed"),
         fixes=[Fix(f"dimension {d}", [spot.source.replace((node, str(d)))]) for d in good],
     )
 
@@ -94,7 +94,7 @@ def batch_lost(raised: Raised, given, features: int):
             f"{shape} -> {values.shape_of(given)}",
             f"a sample has {' * '.join(map(str, shape[1:]))} = {features} values",
         ],
-        related=[Related(at.file, at.line, "the layer that got it")],
+        related=at.related("the layer that got it"),
         fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
     )
 

@@ -70,7 +70,7 @@ def not_updated(raised: Raised):
     ]
     last = at.source.statement_of(steps[-1]) if steps else statement
     fix = Fix(f"{scaler}.update() after it", [at.source.insert_after(last, f"{scaler}.update()")])
-    related = at.related((at.file, last.lineno), "the call that failed")
+    related = at.related("the call that failed")
     return raised.finding(
         "scaler-not-updated",
         f"{scaler}.update() is missing after the step",
@@ -112,7 +112,7 @@ def not_scaled(raised: Raised):
         f"{scaler} steps, and no loss was multiplied by its scale",
         spot.place,
         evidence=[f"{spot.text}: 0 calls of {scaler}.scale ran before the step"],
-        related=[Related(at.file, at.line, "the step that divides by the scale")],
+        related=at.related("the step that divides by the scale"),
         fixes=[Fix(f"{text}.backward()", [spot.source.replace((loss, text))])],
     )
 
@@ -149,6 +149,6 @@ def passed_by(raised: Raised):
         f"{spot.text} steps past the scaler",
         spot.place,
         evidence=[f"0 calls of {scaler}.step ran before {scaler}.update()"],
-        related=[Related(at.file, at.line, "the update that had nothing to go by")],
+        related=at.related("the update that had nothing to go by"),
         fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .. import changes, upstream, values
-from ..finding import Fix, Related
+from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised
 
@@ -52,7 +52,7 @@ def one_dimension(raised: Raised):
             f"input is {values.describe(given)}, made at {values.made_at(given) or '?'}",
             f"the layer reads vectors of input_size {layer.input_size}",
         ],
-        related=[Related(at.file, at.line, "the call that failed")],
+        related=at.related("the call that failed"),
         fixes=fixes,
     )
 
@@ -80,7 +80,7 @@ def padded_time_first(raised: Raised, given: int, wanted: int):
                 f"{given} predictions for {wanted} targets",
                 f"{spot.source.segment(spot.node.args[0])} has {wanted} parts, up to {given} long",
             ],
-            related=[Related(at.file, at.line, "the loss that got them")],
+            related=at.related("the loss that got them"),
             fixes=[Fix("batch_first=True", [spot.source.replace((spot.node, text))])],
         )
     return None

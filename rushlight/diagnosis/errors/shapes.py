@@ -8,7 +8,7 @@ import math
 from rushlight import _C, nn
 
 from .. import changes, construction, upstream, values
-from ..finding import Fix, Related
+from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, reductions, try_calls
 
@@ -96,7 +96,7 @@ def _one_image(raised: Raised, given, wanted: int):
                 f"Flatten kept {given.shape[0]} channels as samples: {values.shape_of(given)}",
                 f"{given.shape[0]} * {given.shape[1]} = {wanted}, the features of one image",
             ],
-            related=raised.innermost.related((at.file, call.lineno), "the layer that failed"),
+            related=raised.innermost.related("the layer that failed"),
             fixes=[Fix(shown, [at.source.replace((call.args[0], text))])],
         )
     return None
@@ -157,7 +157,7 @@ def _flatten_in_sequential(raised: Raised, layer, given, evidence):
         _flatten_title(given),
         (step.source.file, step.line),
         evidence=evidence,
-        related=[Related(at.file, at.line, "the call that failed")],
+        related=at.related("the call that failed"),
         fixes=[fix],
     )
 
@@ -200,7 +200,7 @@ def _features(raised: Raised, layer, modules, have: int):
         title,
         (first.source.file, first.line),
         evidence=evidence,
-        related=[Related(at.file, at.line, "the call that failed")],
+        related=at.related("the call that failed"),
         fixes=fixes,
     )
 

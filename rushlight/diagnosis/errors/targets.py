@@ -7,7 +7,7 @@ import ast
 import rushlight
 
 from .. import changes, upstream, values
-from ..finding import Fix, Related
+from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, sequences
 
@@ -114,9 +114,8 @@ def _converted(raised, target, method: str, id: str, title: str, evidence, other
             fix = Fix(text, [at.source.replace((argument, text))])
             if all(fix.edits != other.edits for other in fixes):  # made where it is passed
                 fixes.append(fix)
-    related = []
+    related = at.related("the loss that got it")
     if place is not at and spot.place != (at.file, at.line):
-        related = [Related(at.file, at.line, "the loss that got it")]
         evidence = [*evidence, f"made at {values.place_of((spot.file, '', spot.line))}"]
     return raised.finding(id, title, place, evidence=evidence, related=related, fixes=fixes)
 
@@ -135,13 +134,12 @@ def _one_hot(raised: Raised, at, target):
         Fix(f"{labels}: the class numbers", [spot.source.replace((spot.node, labels))]),
         Fix(f"{text}: one-hot as probabilities", [spot.source.replace((spot.node, text))]),
     ]
-    related = at.related(spot.place, "the loss that got it")
     return raised.finding(
         "target-dtype",
         f"the target is one-hot in whole numbers; {loss} takes the class numbers",
         spot.place,
         evidence=[f"target is {values.describe(target)}, a single 1 in each row"],
-        related=related,
+        related=at.related("the loss that got it"),
         fixes=fixes,
     )
 
@@ -328,9 +326,7 @@ def bce(raised: Raised):
         torch = changes.torch_name(at.source)
         text = f"{torch}.sigmoid({at.source.segment(argument)})"
         fixes.append(Fix(text, [at.source.replace((argument, text))]))
-    related = []
-    if place is not at and place != (at.file, at.line):
-        related = [Related(at.file, at.line, "the call that failed")]
+    related = at.related("the call that failed")
     title = "the loss takes probabilities and got scores: a sigmoid is missing"
     return raised.finding(
         "bce-without-sigmoid", title, place, evidence=evidence, related=related, fixes=fixes
@@ -391,11 +387,11 @@ def batches(raised: Raised):
     elif target.numel() == given.shape[0] and other is not None:
         text = changes.method(at.source, other, "flatten()")
         fixes.append(Fix(text, [at.source.replace((other, text))]))
-    place, related = at, []
+    place, related = at, at.related("the loss that got it")
     view = _wrong_view(raised, given, target)
     if view is not None:
         spot, fix = view
-        place, related = spot.place, [Related(at.file, at.line, "the loss that got it")]
+        place = spot.place
         fixes.insert(0, fix)
     title = f"{raised.match[1]} predictions for {raised.match[2]} targets"
     return raised.finding(
@@ -474,5 +470,5 @@ def class_weights(raised: Raised):
         f"{raised.match[2]} weights for {raised.match[1]} classes",
         place,
         evidence=[f"weight has {raised.match[2]} values, the scores {raised.match[1]} columns"],
-        related=at.related(place, "the loss that got the scores") if spot is not None else [],
+        related=at.related("the loss that got the scores"),
     )

@@ -99,7 +99,7 @@ def carried(raised: Raised, at, entered, evidence):
             *evidence,
             f"{first.text} is read by {_named(entered)} and carries the old graph",
         ],
-        related=[Related(at.file, at.line, "the second backward")],
+        related=at.related("the second backward"),
         fixes=fixes,
     )
 
@@ -118,7 +118,7 @@ def _ignored(raised: Raised, spots, at, evidence):
                 f"{name}.detach() returns a new tensor, and nothing takes it",
                 (source.file, node.lineno),
                 evidence=[*evidence, f"{name} itself keeps its graph"],
-                related=[Related(at.file, at.line, "the second backward")],
+                related=at.related("the second backward"),
                 fixes=[Fix(text, [source.replace((node, text))])],
             )
     return None
@@ -197,7 +197,7 @@ def _never_emptied(raised: Raised, at, source, node, held, appended, evidence):
         f"{source.segment(node)} still holds what the turns before put into it",
         place,
         evidence=[*evidence, f"it holds {len(held)} tensors, more after each turn"],
-        related=[Related(at.file, at.line, "the second backward")],
+        related=at.related("the second backward"),
         fixes=[fix],
     )
 
@@ -450,7 +450,7 @@ def _from_caller(raised: Raised, at, entered, evidence):
                     evidence=[*evidence, f"{read.text} is handed to {_named(spot)}"],
                     related=[
                         Related(entered.file, entered.line, "reads the old value"),
-                        Related(at.file, at.line, "the second backward"),
+                        *at.related("the second backward"),
                     ],
                     fixes=_detached(raised, read),
                 )
@@ -530,7 +530,7 @@ def _computed_once(raised: Raised, at, root, freed_by, made, evidence):
         "the loss is computed once, before the loop whose turns all go back through it",
         (at.file, ordered[0].lineno),
         evidence=[*evidence, f"line {lines} runs once, backward() in each turn"],
-        related=[Related(at.file, at.line, "the second backward")],
+        related=at.related("the second backward"),
         fixes=[Fix(f"line {lines} into the loop, anew in each turn", edits)],
     )
 
@@ -545,7 +545,7 @@ def _shared(raised: Raised, at, root, entered, freed_by, freed, made, evidence):
     if once is not None:
         return once
     first, second = freed_by.statement, at.statement
-    related = [Related(at.file, at.line, "the second backward")]
+    related = at.related("the second backward")
     if made is not None:
         related.append(Related(made.file, made.line, "the part that both use"))
     fixes = _without_sum(at)
@@ -595,7 +595,7 @@ def _too_far(raised: Raised, at, freed_by, freed, evidence):
         evidence=[*evidence, f"{none} {spot.text}"],
         related=[
             Related(freed_by.file, freed_by.line, "freed it"),
-            Related(at.file, at.line, "the second backward"),
+            *at.related("the second backward"),
         ],
         fixes=[
             Fix(f"{text} in the first loss", [source.replace((spot.node, text))]),

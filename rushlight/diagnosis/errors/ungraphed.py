@@ -84,7 +84,7 @@ def no_graph(raised: Raised):
             f"{at.source.segment(receiver)} is {values.describe(loss)}, requires_grad False"
             + (f", made at {where}" if where else "")
         )
-    related = [Related(at.file, at.line, "backward, which needs the graph")]
+    related = at.related("backward, which needs the graph")
     sure, likely = search.on_the_way()
     cuts = sure or search.switched_off() or search.frozen() or likely or search.plain_leaf(at)
     if not cuts:
@@ -495,13 +495,11 @@ def non_scalar(raised: Raised):
     name = at.source.segment(receiver)
     made = upstream.of_tensor(loss)
     unreduced = _reduction(raised, at, receiver, made)
-    place, related = at, []
+    place, related = at, at.related("backward, which wants one number")
     if unreduced is not None:
         place = unreduced.place
     elif made is not None:
         place = made.place
-    if place is not at and place != (at.file, at.line):
-        related = [Related(at.file, at.line, "backward, which wants one number")]
     if unreduced is not None and made is not None and made.place != unreduced.place:
         related.append(Related(made.file, made.line, "the loss is made"))
     text = changes.method(at.source, receiver, "mean()")

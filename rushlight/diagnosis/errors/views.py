@@ -154,7 +154,7 @@ def _do_not_divide(raised: Raised, at, division, outer: list, width: int, heads:
             f"{width} = {heads} * {width // heads} + {width % heads}",
             f"{heads} heads of {width // heads} hold {heads * (width // heads)} of {width} values",
         ],
-        related=at.related(many.place, "the view that failed"),
+        related=at.related("the view that failed"),
         fixes=fixes if written else [],
     )
 

@@ -67,7 +67,7 @@ def no_module(raised: Raised):
             f"{name} is a {type(held).__name__}, and {frames.called(at.node)} takes modules",
             (at.file, inner.lineno),
             evidence=[f"{name} is {values.describe(held)}"],
-            related=at.related((at.file, inner.lineno), "the call that failed"),
+            related=at.related("the call that failed"),
             fixes=[Fix(text, [at.source.replace((inner, text))])],
         )
     return _in_a_list(raised, at)
@@ -129,7 +129,7 @@ def _in_a_list(raised: Raised, at):
                     f"{ast.unparse(element)} is a class: () makes a module of it",
                     place,
                     evidence=[f"{ast.unparse(inner)} has {len(spot.node.elts)} entries"],
-                    related=at.related(place, "the call that failed"),
+                    related=at.related("the call that failed"),
                     fixes=[Fix(text, [spot.source.replace((element, text))])],
                 )
     return None
@@ -165,7 +165,7 @@ def misspelt(raised: Raised):
                     evidence=[
                         f"{owner.__name__} has no __init__, and 0 calls of {method.name} ran"
                     ],
-                    related=at.related(place, "where it shows"),
+                    related=at.related("where it shows"),
                     fixes=[Fix("def __init__", [edit])],
                 )
     return None
@@ -259,7 +259,7 @@ def comma(raised: Raised):
             f"{at.source.segment(part)} is ({held[0]},), a tuple, for the comma behind it",
             spot.place,
             evidence=[f"{text}, is a tuple of 1 entry"],
-            related=at.related(spot.place, "where a number is wanted"),
+            related=at.related("where a number is wanted"),
             fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
         )
     return None

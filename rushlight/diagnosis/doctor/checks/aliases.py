@@ -78,7 +78,7 @@ class Itself(Check):
             self.seen[op.site] = (op.name, tuple(a.shape), self.steps)
 
     def findings(self, doctor):
-        return [f for f in (self.finding(s, *one) for s, one in self.seen.items()) if f]
+        return [self.finding(s, *one) for s, one in self.seen.items()]
 
     def finding(self, site, name, shape, steps):
         nodes = [places.operand(site, n) for n in (0, 1)]
@@ -124,7 +124,7 @@ class Repeated(Check):
                     self.seen.setdefault(name, (op.site, len(held), op.name))
 
     def findings(self, doctor):
-        return [f for f in (self.finding(n, *one) for n, one in self.seen.items()) if f]
+        return [self.finding(n, *one) for n, one in self.seen.items()]
 
     def finding(self, name, site, count, op):
         source = site.source

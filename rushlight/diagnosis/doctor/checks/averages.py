@@ -161,7 +161,7 @@ class Uneven(Check):
                 self.seen[key] = (off, one, text, mean, right)
 
     def findings(self, doctor):
-        return [f for f in (self.finding(*one) for one in self.seen.values()) if f is not None]
+        return [self.finding(*one) for one in self.seen.values()]
 
     def finding(self, off, one, text, mean, right):
         source, loop = one.source, one.loop

@@ -69,7 +69,7 @@ class OneClass(Check):
             sorted_ = alone >= 0.75 * count and count > len(classes) > 1
             if ordered and trains and sorted_ and count >= LEAST_BATCHES:
                 out.append(self.finding(loader, count, alone, len(classes)))
-        return [f for f in out if f is not None]
+        return out
 
     def finding(self, loader, count, alone, classes):
         site = self.made.get(id(loader))

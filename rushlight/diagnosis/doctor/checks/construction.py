@@ -175,7 +175,7 @@ class PlainTensor(Check):
             if self.steps >= 2 and vars(module).get(name) is value:
                 out.append(self.finding(module, name, value))
         out += [self.converted(*key, *one) for key, one in self.results.items()]
-        return [f for f in out if f is not None]
+        return out
 
     def converted(self, owner, name, module, node):
         """``self.w = nn.Parameter(...).double()``: a result of a parameter that nobody holds."""

@@ -44,7 +44,7 @@ class Lost(Check):
             self.seen[site] = (op.name, tuple(target.shape))
 
     def findings(self, doctor):
-        return [f for f in (self.finding(s, *one) for s, one in self.seen.items()) if f]
+        return [self.finding(s, *one) for s, one in self.seen.items()]
 
     def finding(self, site, name, shape):
         statement, source = site.statement, site.source

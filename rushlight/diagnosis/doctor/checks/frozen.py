@@ -51,7 +51,7 @@ class OnModule(Check):
                 learning = [p for p in module.parameters() if p.requires_grad != wanted]
                 if type(wanted) is bool and learning and not out:
                     out.append(self.finding(name, module, wanted, len(learning)))
-        return [f for f in out if f is not None]
+        return out
 
     def finding(self, name, module, wanted, count):
         for source, node, target in _assigned("requires_grad"):
@@ -91,7 +91,7 @@ class Misspelt(Check):
             for p in model.parameters():
                 for name in places.misspelt_switches(p):
                     named.setdefault(name, {})[id(p)] = p
-        return [f for f in (self.finding(n, list(p.values())) for n, p in named.items()) if f]
+        return [self.finding(n, list(p.values())) for n, p in named.items()]
 
     def finding(self, name, parameters):
         apart = [p for p in parameters if p.requires_grad != getattr(p, name)]
@@ -128,7 +128,7 @@ class OnOptimizer(Check):
                 if inside and any(v != value for v in inside):
                     told.add(name)
                     out.append(self.finding(optimizer, name, value, inside[0]))
-        return [f for f in out if f is not None]
+        return out
 
     def finding(self, optimizer, name, value, inside):
         for source, node, target in _assigned(name):

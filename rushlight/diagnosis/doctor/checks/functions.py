@@ -69,7 +69,7 @@ class Functions(Check):
             what = trial.quietly(lambda f=function, a=args: _compare(f, a), 1.0)
             if what is not None:
                 out.append(self.finding(function, *what))
-        return [f for f in out if f is not None]
+        return out
 
     def finding(self, function, ignored, evidence):
         code = function.backward.__code__

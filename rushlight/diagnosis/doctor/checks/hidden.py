@@ -148,7 +148,7 @@ class Hidden(Check):
                 out.append(self.plain_list(module, name, value, inner, missing))
         out += [self.repetition(*one) for one in self.repeated.values()]
         out += [self.buffer(*one) for one in self.lost.values()]
-        return [f for f in out if f is not None]
+        return out
 
     def plain_list(self, module, name, value, inner, missing):
         statement, source = _attribute(module, name)

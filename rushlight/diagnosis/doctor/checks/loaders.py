@@ -146,7 +146,7 @@ class Waiting(Check):
                 continue
             if waited > 2 * computed and computed > 0 and self.watch.count("call"):
                 out.append(self.finding(entry, count, waited, computed))
-        return [f for f in out if f is not None]
+        return out
 
     def finding(self, entry, count, waited, computed):
         loader = entry["loader"]

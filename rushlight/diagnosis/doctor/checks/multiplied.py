@@ -44,7 +44,7 @@ class Multiplied(Check):
             self.seen.setdefault(site, (max(map(len, shared)), len(shared), values))
 
     def findings(self, doctor):
-        return [f for f in (self.finding(site, *one) for site, one in self.seen.items()) if f]
+        return [self.finding(site, *one) for site, one in self.seen.items()]
 
     def finding(self, site, times, layers, values):
         node = _product(site)

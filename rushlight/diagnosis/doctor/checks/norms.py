@@ -63,7 +63,7 @@ class Frozen(Check):
             names = [n for n, m in model.named_modules() if id(m) in frozen]
             learning = [p for p in model.parameters() if p.requires_grad]
             if names and learning and self.steps - frozen[next(iter(frozen))][2] >= LEAST_PASSES:
-                return [f for f in (self.finding(model, names, frozen),) if f is not None]
+                return [self.finding(model, names, frozen)]
         return []
 
     def finding(self, model, names, frozen):

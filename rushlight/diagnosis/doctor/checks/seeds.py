@@ -154,7 +154,7 @@ class Copies(Check):
                 break
 
     def findings(self, doctor):
-        return [f for f in (self.finding(*one) for one in self.seen.values()) if f is not None]
+        return [self.finding(*one) for one in self.seen.values()]
 
     def finding(self, dataset, name, generator, workers, site):
         from .hidden import _attribute

@@ -48,7 +48,7 @@ class Streams(Check):
             workers = loader.num_workers
             if len(counts) > 1 and all(n % workers == 0 for n in counts.values()):
                 out.append(self.finding(loader, counts))
-        return [f for f in out if f is not None]
+        return out
 
     def finding(self, loader, counts):
         found_ = upstream.class_source(type(loader.dataset))

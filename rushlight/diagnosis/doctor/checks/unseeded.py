@@ -121,7 +121,7 @@ class Unseeded(Check):
             out.append(self.generator(site))
         if self.draw is not None and "torch" not in self.seeded:
             out.append(self.finding("torch", self.draw))
-        return [f for f in out if f is not None]
+        return out
 
     def drawn(self, stream: str):
         """Where the user's source draws from a stream: (file, line), or None."""
