@@ -39,13 +39,15 @@ def version() -> str:
 def main(argv: list[str] | None = None) -> int | None:
     """Runs the command that ``argv`` (default: the process's arguments) names."""
     parser = _parser()
-    options = parser.parse_args(run.apart(sys.argv[1:] if argv is None else argv))
-    if options.version:
-        print("rushlight", version())
-        return 0
-    if not hasattr(options, "command"):
-        parser.print_help(sys.stderr)
-        return 2
-    if hasattr(options, "own_options"):
-        run.tell_of_late(options)
+    with run.until_nobody_reads():
+        options = parser.parse_args(run.apart(sys.argv[1:] if argv is None else argv))
+        if options.version:
+            print("rushlight", version())
+            return 0
+        if not hasattr(options, "command"):
+            parser.print_help(sys.stderr)
+            return 2
+        if not hasattr(options, "own_options"):  # it runs no program, and prints itself
+            return options.command(options)
+    run.tell_of_late(options)
     return options.command(options)

@@ -54,22 +54,30 @@ def _doctor(options) -> int:
     status = doctor.run(lambda: run.ended(program.run))
     if doctor.error is not None:
         run.show_error(doctor.error, noted=False)
-    findings = doctor.findings()
+    with run.reporting():
+        findings = doctor.findings()
+        if options.strict and findings and status == 0:
+            status = 3
+        run.tell(report_text(doctor, findings, options.verbose))
+        _write(options, doctor, findings, bool(changed))
+    return run.ended_as(status, doctor.error)
+
+
+def _write(options, doctor, findings: list, is_trial: bool) -> None:
+    """Writes what was found where the options ask for it."""
     report = {
         "version": 1,
         "findings": [f.as_dict() for f in findings],
         "not_checked": doctor.not_checked(),
     }
-    if changed:  # whoever tries a change compares how the program ended
+    if is_trial:  # whoever tries a change compares how the program ended
         report["raised"] = doctor.raised
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(report, file, indent=1)
             file.write("\n")
     if options.html:
-        _write_page(options, report, doctor.silenced, status)
-    run.tell(report_text(doctor, findings, options.verbose))
-    return 3 if options.strict and findings and status == 0 else status
+        _write_page(options, report, doctor.silenced, doctor.status)
 
 
 def _write_page(options, report: dict, silenced: int, status: int) -> None:

@@ -65,11 +65,12 @@ def _profile(options) -> int:
         run.show_error(error)
     trials = watching[-1] if options.trials else None
     try:
-        _report(options, session, machine, trials, status, error)
+        with run.reporting():
+            _report(options, session, machine, trials, status, error)
     finally:
         if trials is not None:
             trials.close()
-    return status
+    return run.ended_as(status, error)
 
 
 def _report(options, session, machine, trials, status: int, error) -> None:

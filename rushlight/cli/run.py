@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import builtins
 import contextlib
 import os
 import re
 import sys
 
 from . import program
+
+_BUILTINS = dict(vars(builtins))
 
 
 def add(subparsers) -> None:
@@ -109,12 +112,60 @@ def tell(text: str) -> None:
         sys.stderr = None  # what could not be written would fail again at exit and be its status
 
 
+@contextlib.contextmanager
+def until_nobody_reads():
+    """A block that prints; where its reader has gone (``| head``) all ends there, well."""
+    try:
+        try:
+            yield
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # what is left to be printed would fail at exit
+        os.close(nowhere)
+        raise SystemExit(0) from None
+
+
 def absolute(options, *names: str) -> None:
-    """Makes file names absolute: the program may change its folder. ``options.folder`` is ours."""
+    """Makes names of reports absolute: the program may change its folder. ``options.folder`` is
+    ours. A report that has no place to go to is told of before the program runs.
+    """
     options.folder = os.getcwd()
     for name in names:
         if getattr(options, name):
-            setattr(options, name, os.path.abspath(getattr(options, name)))
+            path = os.path.abspath(getattr(options, name))
+            place = path if os.path.exists(path) else os.path.dirname(path)
+            if os.path.isdir(path) or not os.access(place, os.W_OK):
+                tell(f"rushlight: --{name} {getattr(options, name)}: cannot be written")
+                raise SystemExit(2)
+            setattr(options, name, path)
+
+
+@contextlib.contextmanager
+def reporting():
+    """A block that writes reports when the program has ended: with the builtins as they were
+    before it, and where a file cannot be written that is told, and no more.
+    """
+    changed = dict(vars(builtins))
+    vars(builtins).update(_BUILTINS)
+    try:
+        yield
+    except OSError as error:
+        tell(f"rushlight: {error}")
+    finally:
+        vars(builtins).update(changed)
+        for name in _BUILTINS.keys() - changed.keys():
+            delattr(builtins, name)
+
+
+def ended_as(status: int, error: BaseException | None) -> int:
+    """The exit status; a program that Ctrl-C ended, and that was told of, ends this process so."""
+    if isinstance(error, KeyboardInterrupt):
+        sys.excepthook = lambda *_: None
+        raise error.with_traceback(None)
+    return status
 
 
 def command(options) -> list[str]:

@@ -45,10 +45,11 @@ def _xray(options) -> int:
     status = xray.run(lambda: run.ended(program.run))
     if xray.error is not None:
         run.show_error(xray.error)
-    pages.write(options.html, "xray", f"xray {about['title']}", xray.data())
-    page = os.path.relpath(options.html, options.folder)
-    if xray.full:
-        run.tell(f"-- xray: the first {xray.limit:,} events of the run. Page: {page}")
-    else:
-        run.tell(f"-- xray: page {page}")
-    return status
+    with run.reporting():
+        pages.write(options.html, "xray", f"xray {about['title']}", xray.data())
+        page = os.path.relpath(options.html, options.folder)
+        if xray.full:
+            run.tell(f"-- xray: the first {xray.limit:,} events of the run. Page: {page}")
+        else:
+            run.tell(f"-- xray: page {page}")
+    return run.ended_as(status, xray.error)

@@ -17,7 +17,7 @@ class Source:
         self.file = file
         self.text = text
         self.lines = text.split("\n")
-        self.tree = _Plain().visit(ast.parse(text))
+        self.tree = _without_annotations(ast.parse(text))
         for node in ast.walk(self.tree):
             for child in ast.iter_child_nodes(node):
                 child.parent = node
@@ -205,14 +205,20 @@ def value_of(bound: ast.stmt) -> ast.expr:
     return bound.iter if isinstance(bound, ast.For) else bound.value
 
 
-class _Plain(ast.NodeTransformer):
-    """Takes annotations away: ``x: Tensor = f()`` is read as ``x = f()``, at the same place."""
+def _without_annotations(tree: ast.Module) -> ast.Module:
+    """Reads ``x: Tensor = f()`` as ``x = f()``, at the same place; of any depth."""
+    for node in ast.walk(tree):
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(node, field, None)
+            if isinstance(block, list):
+                block[:] = map(_unannotated, block)
+    return tree
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
-        self.generic_visit(node)
-        if node.value is None:
-            return node
-        return ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node)
+
+def _unannotated(node: ast.stmt) -> ast.stmt:
+    if not isinstance(node, ast.AnnAssign) or node.value is None:
+        return node
+    return ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node)
 
 
 def _inside(node: ast.AST, outer: ast.AST) -> bool:
@@ -226,5 +232,5 @@ def _inside(node: ast.AST, outer: ast.AST) -> bool:
 def _parsed(file: str, text: str) -> Source | None:
     try:
         return Source(file, text)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested deeply
         return None

@@ -17,6 +17,14 @@ def is_tensor(value) -> bool:
     return isinstance(value, _C.TensorBase)
 
 
+def address_of(tensor) -> int | None:
+    """Where a tensor's storage begins; None for one without (a batch within vmap, meta)."""
+    try:
+        return tensor.untyped_storage().data_ptr() if tensor.device.type == "cpu" else None
+    except (NotImplementedError, RuntimeError):
+        return None
+
+
 def shape_of(tensor) -> str:
     """``(3, 4)``."""
     return str(tuple(tensor.shape))

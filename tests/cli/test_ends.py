@@ -2,6 +2,9 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -99,11 +102,85 @@ def _environment():
     return {**os.environ, "RUSHLIGHT_EXPLAIN": "0"}
 
 
-def test_what_is_interrupted_has_the_status_of_a_shell(program):  # noqa: F811
-    script = program("raise KeyboardInterrupt")
-    for command in ("doctor", "xray"):
+def test_what_is_interrupted_ends_as_under_python(program):  # noqa: F811
+    script = program("import atexit\natexit.register(print, 'end')\nraise KeyboardInterrupt")
+    plain = python(script)
+    assert plain.returncode == -signal.SIGINT
+    for command in ("doctor", "xray", "profile"):
         done = python("-m", "rushlight", command, script)
-        assert done.returncode == 130 and "\nKeyboardInterrupt\n-- " in done.stderr
+        assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+        assert "\nKeyboardInterrupt\n-- " in done.stderr
+        assert done.stderr.count("KeyboardInterrupt") == 2  # the line, and the error
+
+
+def test_what_is_interrupted_is_not_run_again(program):  # noqa: F811
+    script = program("""
+import torch
+from torch import nn
+x = torch.randn(8, 3)
+model = nn.Sequential(nn.Linear(3, 8), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+model[1] = nn.Linear(8, 1)
+for _ in range(5):
+    optimizer.zero_grad()
+    model(x).square().mean().backward()
+    optimizer.step()
+raise KeyboardInterrupt
+""")
+    said = python("-m", "rushlight", "doctor", script).stderr
+    assert "optimizer-misses-parameters" in said and "run again" not in said
+
+
+def test_reports_do_not_need_the_builtins_of_the_program(program):  # noqa: F811
+    script = program("""
+import atexit, builtins, torch
+def no(*args, **kwargs):
+    raise OSError("mine")
+builtins.open = builtins.any = no
+del builtins.sorted
+atexit.register(lambda: print(open is no, hasattr(builtins, "sorted")))
+torch.ones(2) + torch.ones(3)
+""")
+    for command in ("doctor", "xray", "profile"):
+        done = python("-m", "rushlight", command, script)
+        assert (done.returncode, done.stdout) == (1, "True False\n")
+        assert f"-- {command}: " in done.stderr and "mine" not in done.stderr
+
+
+@pytest.mark.parametrize("words", ["explain", "explain linear-features", "--help", "doctor --help"])
+def test_a_reader_may_go_before_the_end(words):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "rushlight", *words.split()],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("option", ["--json", "--html"])
+def test_a_report_without_a_place_is_told_of_before_the_program_runs(program, option):  # noqa: F811
+    script = program("print('ran')")
+    for path in ("no/folder/x", "."):
+        done = python("-m", "rushlight", "doctor", option, path, script)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"rushlight: {option} {path}: cannot be written\n"
+
+
+def test_a_report_whose_folder_is_gone_does_not_hide_the_findings(program, tmp_path):  # noqa: F811
+    (tmp_path / "out").mkdir()
+    script = program("import os, torch\nos.rmdir('out')\ntorch.ones(2) + torch.ones(3)")
+    for option in ("--json", "--html"):
+        (tmp_path / "out").mkdir(exist_ok=True)
+        done = python("-m", "rushlight", "doctor", "--no-trials", option, "out/x", script)
+        assert done.returncode == 1 and "-- doctor: 1 finding" in done.stderr
+        assert done.stderr.splitlines()[-1].startswith("rushlight: [Errno 2]")
 
 
 @pytest.mark.parametrize("command, page", [("xray", "xray.html"), ("profile", "profile.json")])

@@ -122,7 +122,7 @@ class Doctor:
         mechanical = [f for f in finding.fixes if f.edits]
         for fix in mechanical:
             changes.with_imports(fix)
-        if not self.trials or not mechanical:
+        if not self.trials or not mechanical or isinstance(self.error, KeyboardInterrupt):
             return
         seconds, outcomes = max(20.0, 4 * self.seconds), {}
 

@@ -7,7 +7,7 @@ import time
 import weakref
 from functools import cached_property
 
-from rushlight import overrides
+from rushlight import _C, overrides
 from rushlight._C import TensorBase
 
 from .. import frames
@@ -35,7 +35,7 @@ class Site:
     def position(self) -> tuple:
         """(line, end line, column, end column)."""
         positions = list(self.code.co_positions())
-        at = positions[self.instruction // 2]
+        at = positions[self.instruction // 2] if positions else (None,)  # code made without lines
         return at if None not in at else (at[0] or self.code.co_firstlineno,) * 2 + (0, 0)
 
     @property
@@ -120,6 +120,15 @@ def running_module(depth: int = 1):
     return None
 
 
+def _is_leaf(tensor) -> bool:
+    """Whether a tensor is a leaf; a subclass of the program's is not told of the question."""
+    overriding = _C._set_subclass_overrides(False)
+    try:
+        return tensor.is_leaf
+    finally:
+        _C._set_subclass_overrides(overriding)
+
+
 class Made:
     """How a tensor came to be: the op, its site, its module, and what that got its values from."""
 
@@ -168,7 +177,7 @@ class Calls(overrides.TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name == "__get__":  # of properties only .data matters
             name = getattr(getattr(func, "__self__", None), "__name__", "")
-            if name == "grad" and result is None and not self.inside and not args[0].is_leaf:
+            if name == "grad" and result is None and not self.inside and not _is_leaf(args[0]):
                 self._watch.tell("grad_of_result", args[0])
             if name != "data":
                 self.spent += QUICK
@@ -180,6 +189,8 @@ class Calls(overrides.TorchFunctionMode):
         self.inside = True
         try:
             self._see(name, args, kwargs, result)
+        except RecursionError:  # the program is at its own limit
+            pass
         except Exception as error:
             self._watch.failed(error)
         finally:

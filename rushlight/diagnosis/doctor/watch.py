@@ -142,7 +142,10 @@ class Watch:
         resting = self.rests.resting and event in TURNS
         listeners = (self._always if resting else self._listeners).get(event)
         if listeners:
-            self.call(event, listeners, details)
+            try:  # noqa: SIM105  (quicker, and no frame more)
+                self.call(event, listeners, details)
+            except RecursionError:  # the program is at its own limit
+                pass
 
     def call(self, event: str, listeners, details) -> None:
         """Calls some; the program does not get what they raise, nor its modes what they compute."""
@@ -156,6 +159,8 @@ class Watch:
             for listener in tuple(listeners):
                 try:
                     listener(*details)
+                except RecursionError:  # the program is at its own limit
+                    pass
                 except Exception as error:
                     self.failed(error, listener)
         finally:

@@ -13,6 +13,7 @@ from ... import changes
 from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
+from ...values import address_of
 from .. import places
 from ..calls import is_user
 from ..places import found
@@ -186,12 +187,12 @@ class Arguments(Check):
             return
         if given.device.type != "cpu" or len(self.changed) > 50:
             return
-        where = given.untyped_storage().data_ptr()
+        where = address_of(given)
         for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             held = op.frame.f_locals.get(name)
             if not isinstance(held, _C.TensorBase) or not held.numel() or held.requires_grad:
                 continue
-            if held.untyped_storage().data_ptr() != where or not self.is_meant(op, held, given):
+            if address_of(held) != where or not self.is_meant(op, held, given):
                 continue
             if not _is_held_outside(op.frame, held):
                 continue

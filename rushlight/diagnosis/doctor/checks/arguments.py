@@ -12,6 +12,7 @@ from rushlight import _C
 from ... import changes
 from ...finding import Fix
 from ...registry import Check, check, kind
+from ...values import address_of
 from .. import places
 from ..places import found
 
@@ -180,7 +181,7 @@ class KeptDimension(Check):
             if known is None or known[0]() is not row or not isinstance(whole, _C.TensorBase):
                 return
             same = whole.dim() == 2 and whole.shape[0] == whole.shape[1] == row.shape[0]
-            if same and whole.untyped_storage().data_ptr() == known[1]:
+            if same and address_of(whole) == known[1]:
                 self.seen.setdefault(op.site, (known[2], whole.shape[0], op.name))
 
     def reduce(self, op):
@@ -197,8 +198,7 @@ class KeptDimension(Check):
             return
         if len(self.reduced) > 200:
             self.reduced.clear()
-        where = whole.untyped_storage().data_ptr()
-        self.reduced[id(result)] = (weakref.ref(result), where, op.site)
+        self.reduced[id(result)] = (weakref.ref(result), address_of(whole), op.site)
 
     def findings(self, doctor):
         return [self.finding(site, *one) for site, one in self.seen.items()]

@@ -113,7 +113,7 @@ class Uneven(Check):
         if len(loader.dataset) > size and site is not None and site.source is not None:
             node = site.node
             while node is not None and not isinstance(node, (ast.For, ast.FunctionDef)):
-                node = node.parent
+                node = getattr(node, "parent", None)
             if isinstance(node, ast.For) and _accumulating(node):
                 self.running[id(loader)] = _Pass(loader, site.source, node)
 

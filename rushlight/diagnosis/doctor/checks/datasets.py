@@ -11,7 +11,7 @@ from ... import changes, trial
 from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
-from ...values import is_tensor
+from ...values import address_of, is_tensor
 from ..places import found
 
 kind(
@@ -61,11 +61,11 @@ class Changed(Check):
                 break
         if self.watched and not self.filled:
             self.watch.on("op", self.fill, FILLING)
-        self.filled = {_storage(t): {} for t, *_ in self.watched.values()}
+        self.filled = {address_of(t): {} for t, *_ in self.watched.values()}
 
     def fill(self, op):
         given = op.args[0] if op.args else None
-        if not is_tensor(given) or (sites := self.filled.get(_storage(given))) is None:
+        if not is_tensor(given) or (sites := self.filled.get(address_of(given))) is None:
             return
         index = repr(op.args[1]) if op.name == "__setitem__" and len(op.args) > 1 else ""
         entry = sites.setdefault(op.site, [0, set()])
@@ -73,13 +73,13 @@ class Changed(Check):
         if len(entry[1]) < 1000:
             entry[1].add((given.data_ptr(), tuple(given.shape), index[:80]))
         if entry[0] >= 4 and entry[0] > 2 * len(entry[1]):
-            self.buffers.setdefault(_storage(given), op.site)
+            self.buffers.setdefault(address_of(given), op.site)
 
     def findings(self, doctor):
         out = []
         for tensor, dataset, name, before, loader in self.watched.values():
             count = tensor._version - before
-            writer, filler = _C._last_writer(tensor), self.buffers.get(_storage(tensor))
+            writer, filler = _C._last_writer(tensor), self.buffers.get(address_of(tensor))
             if filler is not None:
                 if (loader.batch_size or 1) > 1 and _gives(dataset, tensor):
                     out.append(self.buffer(tensor, dataset, name, loader, filler))
@@ -166,16 +166,12 @@ def _tensors(dataset):
             yield from ((f"{name}[{i}]", t) for i, t in enumerate(value[:200]) if is_tensor(t))
 
 
-def _storage(tensor) -> int:
-    return tensor.untyped_storage().data_ptr() if tensor.device.type == "cpu" else 0
-
-
 def _gives(dataset, tensor) -> bool:
     """Whether a sample of a dataset is, or holds, a view of a tensor."""
     sample = trial.quietly(lambda: dataset[0])
     parts = list(sample.values()) if isinstance(sample, dict) else sample
     parts = parts if isinstance(parts, (list, tuple)) else [parts]
-    return any(is_tensor(p) and p.numel() and _storage(p) == _storage(tensor) for p in parts)
+    return any(is_tensor(p) and p.numel() and address_of(p) == address_of(tensor) for p in parts)
 
 
 def _returned(source: Source, node, name: str):

@@ -8,6 +8,7 @@ from typing import ClassVar
 from ... import changes
 from ...finding import Fix
 from ...registry import Check, check, kind
+from ...values import address_of
 from .. import places
 from ..calls import PASSING
 from ..places import found
@@ -281,7 +282,7 @@ class Broadcast(Check):
         made = [op.calls.made(t) for t in (a, b)]
         if any(m is not None and m.root.name == "arange" for m in made):
             return True
-        same = a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+        same = address_of(a) == address_of(b)
         return same or any(
             m is not None
             and m.name in ("__getitem__", "unsqueeze")

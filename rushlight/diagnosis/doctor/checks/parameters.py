@@ -10,7 +10,7 @@ from rushlight import _C
 
 from ...finding import Fix
 from ...registry import Check, check, kind
-from ...values import describe_module
+from ...values import address_of, describe_module
 from .. import places
 from ..calls import site_of
 from ..places import found
@@ -135,11 +135,11 @@ class Held(Check):
         for r in result if isinstance(result, tuple) else (result,):
             if isinstance(r, _C.TensorBase) and _has_graph(r) and r.device.type == "cpu":
                 leaves = _leaves_of(r) if self.seen_ops < 300 else None
-                self.outputs[r.untyped_storage().data_ptr()] = (weakref.ref(r), leaves)
+                self.outputs[address_of(r)] = (weakref.ref(r), leaves)
 
     def without_history(self, op, a):
         """A tensor that no op made and that lies where one with a history did: ``.data``."""
-        known = self.outputs.get(a.untyped_storage().data_ptr())
+        known = self.outputs.get(address_of(a))
         if known is None:
             return
         other, made = known[0](), op.calls.made(a)
