@@ -599,7 +599,7 @@ def _groups(raised: Raised, at, call):
         f"GroupNorm: {channels} channels do not split into {count} groups",
         decision.place,
         evidence=[f"{channels} = {count} * {channels // count} + {channels % count}"],
-        related=at.related(decision.place, "the call that failed"),
+        related=at.related("the call that failed"),
         fixes=[
             decision.fix(str(n), f"{n} groups of {channels // n}") for n in near(channels, count)
         ],
