@@ -1,6 +1,7 @@
 """What checks read and hold of a running program: no more than they need."""
 
 import rushlight as torch
+from rushlight.diagnosis.doctor import loaders
 from rushlight.diagnosis.doctor.checks import averages
 from rushlight.diagnosis.source import Source
 from rushlight.diagnosis.values import address_of
@@ -139,6 +140,53 @@ def test_what_has_no_storage_has_no_address():
     assert inside == [None]
     assert address_of(torch.ones(2, device="meta")) is None
     assert address_of(x[1:]) == x.data_ptr()
+EPOCHS = """
+import gc
+import weakref
+
+import rushlight as torch
+from rushlight import nn
+from rushlight.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+made = []
+
+def collected():
+    rows = torch.randn(32, 6)
+    data = TensorDataset(rows, rows[:, :3].argmax(1))
+    made.append(weakref.ref(data))
+    return DataLoader(data, batch_size=8, shuffle=True)
+
+for epoch in range(40):
+    for x, y in collected():
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    with torch.no_grad():
+        for x, y in collected():
+            model(x)
+del x, y
+gc.collect()
+alive = sum(ref() is not None for ref in made)
+assert alive <= 32, f"{alive} of {len(made)} data sets are kept"
+"""
+
+
+def test_loaders_that_are_gone_are_let_go():
+    report = doctored({"epochs": EPOCHS}, fixes=False)["epochs"]
+    assert report["status"] == 0, report["error"]
+    assert report["findings"] == []
+
+
+def test_the_loaders_used_last_are_known():
+    recent = loaders.Recent()
+    first = recent.entry("first", list)
+    for number in range(2 * loaders.MOST):
+        recent.entry(number, list)
+        assert recent.entry("first", list) is first, "it was used again"
+    assert len(recent) == loaders.MOST and 0 not in recent
 
 
 def test_values_of_a_list_are_read_once():

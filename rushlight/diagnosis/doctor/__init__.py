@@ -11,15 +11,16 @@ from collections import Counter
 from .. import changes, registry, trial
 from ..finding import SEVERITIES, Edit, Finding
 from ..frames import message_of
-from . import passes, watch
+from . import loaders, passes, watch
 
 
 class Doctor:
     """One run of one program.
 
     ``command`` is the target and its arguments as given; ``error`` the exception that ended it.
-    ``watch`` tells checks what the program does, ``passes`` which forward passes a backward used;
-    ``trials`` whether fixes may be tried by running the script again.
+    ``watch`` tells checks what the program does, ``passes`` which forward passes a backward used,
+    ``loaders`` where those of the program were made; ``trials`` whether fixes may be tried by
+    running the script again.
     """
 
     def __init__(self, command: list[str], trials: bool = True, ignored: frozenset = frozenset()):
@@ -31,6 +32,7 @@ class Doctor:
         self.failed: dict[int, object] = {}  # checks that are not to be relied on
         self.watch = watch.Watch()
         self.passes = passes.Passes(self.watch)
+        self.loaders = loaders.Loaders(self.watch)
         self.seconds = 0.0
         self.silenced = 0
         load_checks()

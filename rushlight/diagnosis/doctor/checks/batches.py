@@ -13,6 +13,7 @@ from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
 from .. import places
+from ..loaders import Recent
 from ..places import found
 
 kind(
@@ -33,13 +34,9 @@ class OneClass(Check):
     needs: ClassVar = {"*": ("batch", LEAST_BATCHES, "fewer than 4 batches of a DataLoader")}
 
     def start(self, doctor):
-        self.loaders, self.made, self.last = {}, {}, None
+        self.loaders, self.made_at, self.last = Recent(), doctor.loaders.made_at, None
         doctor.watch.on("batch", self.batch)
         doctor.watch.on("stepped", self.stepped)
-        doctor.watch.on("loader_made", self.loader_made)
-
-    def loader_made(self, loader):
-        self.made[id(loader)] = places.here()
 
     def stepped(self, optimizer):
         """A step right behind a batch: the loader's batches are trained with."""
@@ -53,7 +50,7 @@ class OneClass(Check):
         labels = [p for p in parts[1:] if isinstance(p, _C.TensorBase) and p.dim() == 1]
         if not labels or labels[-1].is_floating_point() or len(labels[-1]) < 4:
             return
-        seen = self.last = self.loaders.setdefault(id(loader), [loader, 0, 0, set(), 0])
+        seen = self.last = self.loaders.entry(id(loader), lambda: [loader, 0, 0, set(), 0])
         seen[1] += 1
         first = labels[-1][0].item()
         seen[2] += bool((labels[-1] == first).all())
@@ -72,7 +69,7 @@ class OneClass(Check):
         return out
 
     def finding(self, loader, count, alone, classes):
-        site = self.made.get(id(loader))
+        site = self.made_at(loader)
         call = places.call_at(site) if site is not None else None
         if call is None:
             return None
@@ -103,11 +100,11 @@ class Varying(Check):
     needs: ClassVar = {"*": ("batch", 2, "fewer than 2 batches of a DataLoader")}
 
     def start(self, doctor):
-        self.loaders = {}
+        self.loaders = Recent()
         doctor.watch.on("batch", self.batch)
 
     def batch(self, loader, batch):
-        entry = self.loaders.setdefault(id(loader), (loader, Counter()))
+        entry = self.loaders.entry(id(loader), lambda: (loader, Counter()))
         for key, part in places.parts_of(batch).items():
             if isinstance(part, _C.TensorBase):
                 entry[1][key, part.dtype] += 1

@@ -12,6 +12,7 @@ from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
 from ...values import address_of, is_tensor
+from ..loaders import Recent
 from ..places import found
 
 kind(
@@ -45,7 +46,7 @@ class Changed(Check):
     }
 
     def start(self, doctor):
-        self.watched, self.watch = {}, doctor.watch
+        self.watched, self.watch = Recent(), doctor.watch
         self.filled = {}  # by storage: {site: [times, regions]} of what filled it in this pass
         self.buffers = {}  # the most that a region was filled in one pass, by storage
         doctor.watch.on("loader", self.loader)
@@ -55,7 +56,7 @@ class Changed(Check):
         for _ in range(4):
             for name, tensor in _tensors(dataset):
                 known = [tensor, dataset, name, tensor._version, loader]
-                self.watched.setdefault(id(tensor), known)
+                self.watched.entry(id(tensor), lambda known=known: known)
             dataset = getattr(dataset, "dataset", None)
             if dataset is None:
                 break

@@ -6,6 +6,7 @@ import ast
 import sys
 import threading
 import time
+import weakref
 from collections import Counter
 from typing import ClassVar
 
@@ -93,16 +94,12 @@ class Waiting(Check):
     }
 
     def start(self, doctor):
-        self.loaders, self.at, self.sampler = {}, {}, None
-        self.made, self.watch = {}, doctor.watch
+        self.loaders, self.at, self.sampler = {}, weakref.WeakKeyDictionary(), None
+        self.made_at, self.watch = doctor.loaders.made_at, doctor.watch
         watch = doctor.watch
-        watch.on("loader_made", self.loader_made)
         watch.on("loader", self.loader)
         watch.on("waited", self.waited, always=True)
         watch.on("asked", self.asked, always=True)
-
-    def loader_made(self, loader):
-        self.made[id(loader)] = (loader, places.here())
 
     def loader(self, loader):
         if loader.num_workers:
@@ -110,22 +107,23 @@ class Waiting(Check):
         if loader.num_workers or not hasattr(loader.dataset, "tensors"):
             site = places.here()
             entry = self.loaders.setdefault(site, {"loader": loader, "site": site, "epochs": []})
-            self.at[id(loader)] = site
+            self.at[loader] = site
             entry["epochs"].append([0, 0.0, 0.0])
             if self.sampler is None and not loader.num_workers:
                 self.sampler = Sampler(threading.get_ident())
                 self.sampler.start()
 
     def asked(self, loader):
-        if self.sampler is not None and id(loader) in self.at:
+        if self.sampler is not None and loader in self.at:
             self.sampler.loading = True
 
     def waited(self, loader, seconds, computed):
-        if id(loader) not in self.at:
+        site = self.at.get(loader)
+        if site is None:
             return
         if self.sampler is not None:
             self.sampler.loading = False
-        epoch = self.loaders[self.at[id(loader)]]["epochs"][-1]
+        epoch = self.loaders[site]["epochs"][-1]
         epoch[0] += 1
         epoch[1] += seconds
         epoch[2] += computed
@@ -183,7 +181,7 @@ class Waiting(Check):
 
     def workers(self, loader, number: str, why: str) -> list[Fix]:
         """The loader's call with another number of workers."""
-        _, site = self.made.get(id(loader), (None, None))
+        site = self.made_at(loader)
         call = places.call_at(site) if site is not None else None
         if call is None:
             return []
@@ -196,7 +194,7 @@ class Waiting(Check):
         if not loader.num_workers or len(epochs) < LEAST_PASSES:
             return None
         count, waited, computed = (sum(column) for column in zip(*epochs, strict=True))
-        _, site = self.made.get(id(loader), (None, None))
+        site = self.made_at(loader)
         if site is None or waited < max(LEAST_LOST, 0.2 * seconds, computed):
             return None
         each = _seconds_of_a_sample(loader.dataset)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import weakref
 from typing import ClassVar
 
 from ...finding import Edit, Fix
@@ -10,6 +11,7 @@ from ...frames import called
 from ...registry import Check, check, kind
 from ...unfolded import on_lines_of_their_own
 from .. import places
+from ..loaders import Recent
 from ..places import found
 from .seeds import DRAWS
 
@@ -164,7 +166,7 @@ class FirstBatch(Check):
     kinds = ("first-batch-only",)
 
     def start(self, doctor):
-        self.begun, self.given, self.steps = {}, {}, 0
+        self.begun, self.given, self.steps = Recent(), weakref.WeakKeyDictionary(), 0
         watch = doctor.watch
         watch.on("loader", self.loader)
         watch.on("batch", self.batch, always=True)
@@ -177,21 +179,21 @@ class FirstBatch(Check):
         site = places.here()
         if site is not None:
             key = (site.file, site.line, id(loader))
-            entry = self.begun.setdefault(key, [0, 0, loader, -1, site])
+            entry = self.begun.entry(key, lambda: [0, 0, loader, -1, site])
             entry[0] += 1
             entry[1] += self.steps > entry[3] >= 0
             entry[3] = self.steps
 
     def batch(self, loader, batch):
-        self.given[id(loader)] = self.given.get(id(loader), 0) + 1
+        self.given[loader] = self.given.get(loader, 0) + 1
 
     def findings(self, doctor):
         from rushlight.utils.data import SequentialSampler
 
         out = []
-        for (*_, key), (count, between, loader, _, site) in self.begun.items():
+        for count, between, loader, _, site in self.begun.values():
             same = isinstance(getattr(loader, "sampler", None), SequentialSampler)
-            few = self.given.get(key, 0) <= count
+            few = self.given.get(loader, 0) <= count
             often = between >= 3 or (count >= 5 and not self.steps and places.in_loop(site))
             if often and few and same and len(loader) > 1:
                 out.append(self.finding(site, count, loader))
@@ -278,15 +280,15 @@ class Exhausted(Check):
     needs: ClassVar = {"*": ("loader", 1, "no DataLoader was used")}
 
     def start(self, doctor):
-        self.begun, self.seen = {}, {}
+        self.begun, self.seen = weakref.WeakKeyDictionary(), {}
         doctor.watch.on("loader", self.loader)
         doctor.watch.on("exhausted", self.exhausted)
 
     def loader(self, loader):
-        self.begun[id(loader)] = places.here()
+        self.begun[loader] = places.here()
 
     def exhausted(self, loader):
-        used, made = places.here(), self.begun.get(id(loader))
+        used, made = places.here(), self.begun.get(loader)
         if used is not None and made is not None and used != made:
             entry = self.seen.setdefault(made, [0, used, len(loader)])
             entry[0] += 1

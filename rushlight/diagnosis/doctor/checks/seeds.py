@@ -47,25 +47,21 @@ class Streams(Check):
     }
 
     def start(self, doctor):
-        self.runs, self.made, self.passing = [], {}, None
+        self.runs, self.made_at, self.passing = [], doctor.loaders.made_at, None
         watch = doctor.watch
         watch.on("seeded", self.seeded)
         watch.on("loader", self.loader)
         watch.on("op", self.op, DRAWS)
-        watch.on("loader_made", self.loader_made)
 
     def seeded(self, seed):
         if seed is not None and len(self.runs) < 100:
             self.runs.append((int(seed), places.here(), []))
 
-    def loader_made(self, loader):
-        self.made[id(loader)] = (loader, places.here())
-
     def loader(self, loader):
         site = places.here()
         self.passing = (site.code, site.line) if site is not None else None
         if self.runs and len(self.runs[-1][2]) < 5000 and loader.generator is None:
-            self.runs[-1][2].append(("loader", self.made.get(id(loader), (None, None))[1], site))
+            self.runs[-1][2].append(("loader", self.made_at(loader), site))
 
     def op(self, op):
         if op.name in DRAWS and self.runs and len(self.runs[-1][2]) < 5000:

@@ -11,6 +11,7 @@ from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
 from .. import places
+from ..loaders import Recent
 from ..places import found
 from .datasets import _tensors
 
@@ -37,10 +38,9 @@ class Overlap(Check):
     needs: ClassVar = {"*": ("loader", 2, "fewer than 2 passes over a DataLoader")}
 
     def start(self, doctor):
-        self.made, self.used, self.current = {}, {}, None
+        self.made_at, self.used, self.current = doctor.loaders.made_at, Recent(), None
         self.phase, self.steps = 0, 0
         watch = doctor.watch
-        watch.on("loader_made", self.loader_made)
         watch.on("loader", self.loader)
         watch.on("batch", self.batch)
         watch.on("stepped", self.stepped)
@@ -53,12 +53,9 @@ class Overlap(Check):
         self.phase += bool(self.steps)
         self.steps = 0
 
-    def loader_made(self, loader):
-        self.made[id(loader)] = (loader, places.here())
-
     def loader(self, loader):
-        entry = self.used.setdefault((self.phase, id(loader)), [loader, 0, 0, places.here()])
-        self.current = entry
+        site = places.here()
+        self.current = self.used.entry((self.phase, id(loader)), lambda: [loader, 0, 0, site])
 
     def batch(self, loader, batch):
         self.current = self.used.get((self.phase, id(loader)))
@@ -78,7 +75,7 @@ class Overlap(Check):
             if steps or not calls or id(valid) in told:
                 continue
             for (when, _), (train, trained, _, _) in self.used.items():
-                if when == phase and trained and id(train) in self.made and id(valid) in self.made:
+                if when == phase and trained:
                     finding = self.compare(train, valid, loop)
                     if finding is not None:
                         told.add(id(valid))
@@ -91,7 +88,7 @@ class Overlap(Check):
         if shared is None:
             return None
         count, rows, all_rows, how = shared
-        sites = [self.made[id(loader)][1] for loader in (train, valid)]
+        sites = [self.made_at(loader) for loader in (train, valid)]
         calls = [places.call_at(site) if site is not None else None for site in sites]
         if not count or None in calls:
             return None

@@ -11,6 +11,7 @@ from rushlight import _C
 from ... import changes, upstream
 from ...finding import Fix
 from ...registry import Check, check, kind
+from ..loaders import Recent
 from ..places import found
 
 kind(
@@ -30,7 +31,7 @@ class Streams(Check):
     needs: ClassVar = {"*": ("workers", 1, "no loader workers ran")}
 
     def start(self, doctor):
-        self.seen = {}
+        self.seen = Recent()
         doctor.watch.on("batch", self.batch, always=True)
 
     def batch(self, loader, batch):
@@ -38,7 +39,7 @@ class Streams(Check):
 
         if loader.num_workers < 2 or not isinstance(loader.dataset, IterableDataset):
             return
-        entry = self.seen.setdefault(id(loader), (loader, Counter()))
+        entry = self.seen.entry(id(loader), lambda: (loader, Counter()))
         if len(entry[1]) < 2000:
             entry[1][_key(batch)] += 1
 
