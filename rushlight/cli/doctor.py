@@ -102,7 +102,7 @@ def report_text(doctor, findings, all_reasons: bool = False) -> str:
     lines = [f"-- doctor: {count} ".ljust(78, "-")]
     for number, finding in enumerate(findings, 1):
         lines.append(f"{number} {finding.severity}  {finding.place}  {finding.id}")
-        lines += finding.lines()
+        lines += finding.lines(untried="not tried")
     lines += wrapped(_checked(doctor, all_reasons))
     if all_reasons and _absent(doctor):
         lines.append("Not in this run:")

@@ -274,6 +274,8 @@ for i in range(20):
         for a, b in zip(ema.parameters(), enc.parameters()): a.mul_(0.99).add_(b, alpha=0.01)
 d = (x[:, :1] - x[:, 0]).abs().mean()
 onehot = (lab[:, None] == torch.arange(4)).sum()
+at = (slice(None), None)
+apart = (x[:, 0][at] - torch.randn(16)).abs().mean()
 """,
     "amp": """
 import torch

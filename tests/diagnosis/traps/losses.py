@@ -75,6 +75,34 @@ x = torch.randn(16, 3); y = x.sum(1)
 loss = ((m(x) - y) ** 2).mean() #!
 """,
     ),
+    "broadcast_accuracy_of_rows": (
+        "broadcast-comparison",
+        """
+import torch
+from torch import nn
+torch.manual_seed(0)
+x = torch.randn(60, 6); y = (x.sum(1) > 0).float().unsqueeze(1)
+net = nn.Linear(6, 1)
+with torch.no_grad():
+    guess = (net(x[40:]).squeeze(1) > 0).float()
+    hits = (guess == y[40:]).sum().item() #!
+print("accuracy", hits / 20)
+""",
+    ),
+    "broadcast_loss_of_rows": (
+        "broadcast-comparison",
+        """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(60, 6); y = x[:, :1] * 2
+net = nn.Linear(6, 1); o = torch.optim.SGD(net.parameters(), 0.01)
+for rows in torch.arange(60).split(15):
+    loss = F.mse_loss(net(x[rows]).squeeze(1), y[rows]) #!
+    o.zero_grad(); loss.backward(); o.step()
+""",
+    ),
     "nll_of_scores": (
         "nll-without-log",
         """

@@ -288,7 +288,8 @@ class Broadcast(Check):
             and m.name in ("__getitem__", "unsqueeze")
             and m.site.line == op.site.line
             and t.dim() == 2
-            for m, t in zip(made, (a, b), strict=True)
+            and not _picks_rows(op, number)
+            for number, (m, t) in enumerate(zip(made, (a, b), strict=True))
         )
 
     def findings(self, doctor):
@@ -318,6 +319,16 @@ class Broadcast(Check):
             [(reduced, "the number made from it")] if reduced is not site else [],
             fixes,
         )
+
+
+def _picks_rows(op, number) -> bool:
+    """Whether an operand is ``y[rows]``, which leaves a column a column, not ``y[:, None]``."""
+    node = places.operand(op.site, number)
+    if not isinstance(node, ast.Subscript):
+        return False
+    at = node.slice
+    named = op.frame.f_locals.get(at.id) if isinstance(at, ast.Name) else None
+    return isinstance(at, ast.Slice) or hasattr(named, "grad_fn")
 
 
 def _column_against_row(a, b) -> int | None:
