@@ -133,8 +133,8 @@ PyObject* disable_hooks(PyObject*, PyObject* message) {
     if (message == Py_None) {
       disabled.clear();
     } else {
-      check(hooks.empty(), PyUnicode_AsUTF8(message));
-      disabled = PyUnicode_AsUTF8(message);
+      check(hooks.empty(), utf8_of(message));
+      disabled = utf8_of(message);
     }
     return before.leave();
   });

@@ -157,8 +157,7 @@ Node* self_of(PyObject* o, const char* attribute = "name") {
   check(n, "Attribute '", attribute,
         "' is invalid for this instance of _C._FunctionBase. Accessing "
         "this attribute directly on an instance of autograd.Function is a legacy access pattern "
-        "that "
-        "is no longer supported. For examples on how to use new-style autograd functions, see "
+        "that is no longer supported. For examples on how to use new-style autograd functions, see "
         "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function");
   return n;
 }
@@ -298,12 +297,16 @@ PyObject* node_input(PyObject* o, PyObject* place) {
   });
 }
 
+// A hook and its node, in a capsule: what removing it takes.
+struct Boxed {
+  std::shared_ptr<Hook> hook;
+  Ref<Node> node;
+};
 template <bool Before> PyObject* node_hook(PyObject* o, PyObject* f) {
   return guarded([&] {
     NodeHooks& h = self_of(o)->need_hooks();
     auto hook = std::make_shared<NodeHook>(f, Before);
     add_hook(self_of(o), Before ? h.before : h.after, hook);
-    struct Boxed { std::shared_ptr<Hook> hook; Ref<Node> node; };
     auto* boxed = new Boxed{hook, Ref<Node>::share(self_of(o))};
     return PyCapsule_New(boxed, "rushlight.node_hook", [](PyObject* c) {
       delete static_cast<Boxed*>(PyCapsule_GetPointer(c, "rushlight.node_hook"));
@@ -312,7 +315,6 @@ template <bool Before> PyObject* node_hook(PyObject* o, PyObject* f) {
 }
 PyObject* node_remove_hook(PyObject*, PyObject* capsule) {
   return guarded([&] {
-    struct Boxed { std::shared_ptr<Hook> hook; Ref<Node> node; };
     auto* b = static_cast<Boxed*>(PyCapsule_GetPointer(capsule, "rushlight.node_hook"));
     need(b != nullptr);
     if (b->node->hooks) {
@@ -335,9 +337,10 @@ const std::string* saved_name(const Record& r, const Formula::Source& source) {
 PyObject* node_getattr(PyObject* o, PyObject* name) {
   PyObject* r = PyObject_GenericGetAttr(o, name);
   if (r || !PyErr_ExceptionMatches(PyExc_AttributeError)) return r;
-  std::string_view s = PyUnicode_AsUTF8(name);
   auto* node = dynamic_cast<OpNode*>(reinterpret_cast<NodeObject*>(o)->node);
-  if (!node || s.substr(0, 7) != "_saved_") return nullptr;
+  if (!node || !PyUnicode_IS_ASCII(name)) return nullptr;
+  std::string_view s = PyUnicode_AsUTF8(name);
+  if (s.substr(0, 7) != "_saved_") return nullptr;
   s.remove_prefix(7);
   for (const Formula::Source& source : node->record().saves) {
     const std::string* known = saved_name(node->record(), source);
@@ -498,6 +501,40 @@ Edge edge_of(PyObject* o, const char* what) {
 PyObject* graph_task_id(PyObject*, PyObject*) { return PyLong_FromLongLong(current_run()); }
 PyObject* checkpoint_valid(PyObject*, PyObject*) { return py_bool(run_is_whole()); }
 
+// Where backward begins: an edge and a gradient for each tensor that has one.
+void add_roots(PyObject* tensors, PyObject* grads, bool unreachable, std::vector<Edge>& roots,
+               Tensors& given) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
+    const Edge e = edge_of(PyTuple_GET_ITEM(tensors, i), "tensors");
+    check(bool(e), "element ", int64_t(i),
+          " of tensors does not require grad and does not have a grad_fn");
+    PyObject* g = PyTuple_GET_ITEM(grads, i);
+    if (g == Py_None) {
+      check(unreachable, "element ", int64_t(i), " of gradients tuple is None, but the "
+            "corresponding Tensor requires grad");
+      continue;
+    }
+    check(is_tensor(g), ErrorKind::Type, "element ", int64_t(i),
+          " of gradients tuple is not a Tensor or None");
+    roots.push_back(e);
+    given.push_back(tensor_of(g));
+  }
+}
+
+std::vector<Edge> edges_of(PyObject* inputs, bool accumulate) {
+  std::vector<Edge> edges;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); ++i) {
+    PyObject* o = PyTuple_GET_ITEM(inputs, i);
+    if (is_tensor(o)) {
+      const Tensor& t = tensor_of(o);
+      check(requires_grad(t), "One of the differentiated Tensors does not require grad");
+      if (accumulate && !is_leaf(t)) retain_grad(t);
+    }
+    edges.push_back(edge_of(o, "inputs"));
+  }
+  return edges;
+}
+
 // run_backward(tensors, grads, keep_graph, create_graph, inputs, allow_unreachable, accumulate)
 PyObject* run_backward_(PyObject*, PyObject* args) {
   note_origin();
@@ -508,50 +545,22 @@ PyObject* run_backward_(PyObject*, PyObject* args) {
                           &create, &PyTuple_Type, &inputs, &unreachable, &accumulate));
     BackwardCall call;
     std::vector<Edge> roots;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
-      const Edge e = edge_of(PyTuple_GET_ITEM(tensors, i), "tensors");
-      check(bool(e), "element ", int64_t(i),
-            " of tensors does not require grad and does not have a "
-            "grad_fn");
-      PyObject* g = PyTuple_GET_ITEM(grads, i);
-      if (g == Py_None) {
-        check(unreachable, "element ", int64_t(i), " of gradients tuple is None, but the "
-              "corresponding Tensor requires grad");
-        continue;
-      }
-      check(is_tensor(g), ErrorKind::Type, "element ", int64_t(i),
-            " of gradients tuple is not a Tensor or None");
-      roots.push_back(e);
-      call.grads.push_back(tensor_of(g));
-    }
+    add_roots(tensors, grads, unreachable, roots, call.grads);
     call.roots = Span<Edge>(roots.data(), roots.size());
     call.keep_graph = keep;
     call.create_graph = create;
-    call.accumulate = accumulate;
-    std::vector<Edge> edges;
-    std::vector<bool> reached;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); ++i) {
-      PyObject* o = PyTuple_GET_ITEM(inputs, i);
-      if (is_tensor(o)) {
-        check(requires_grad(tensor_of(o)),
-              "One of the differentiated Tensors does not require grad");
-        if (accumulate && !is_leaf(tensor_of(o))) retain_grad(tensor_of(o));
-      }
-      edges.push_back(edge_of(o, "inputs"));
-    }
-    if (accumulate) call.only = edges;
-    else call.wanted = edges;
+    (accumulate ? call.only : call.wanted) = edges_of(inputs, accumulate);
     std::vector<Tensor> captured;
     {
       WithoutLock free;
       captured = run_backward(call);
     }
-    if (accumulate || edges.empty()) Py_RETURN_NONE;
+    if (accumulate || captured.empty()) Py_RETURN_NONE;
     Owned result(need(PyTuple_New(Py_ssize_t(captured.size()))));
     for (size_t i = 0; i < captured.size(); ++i) {
       check(captured[i].defined() || unreachable, "The differentiated Tensor at index ", int64_t(i),
-            " appears to not have been used in the "
-            "graph. Set allow_unused=True if this is the desired behavior.");
+            " appears to not have been used in the graph. Set allow_unused=True if this is the "
+            "desired behavior.");
       PyTuple_SET_ITEM(result.get(), Py_ssize_t(i), need(wrap(captured[i])));
     }
     return result.leave();
@@ -577,7 +586,6 @@ PyObject* backward_of_scalar_(PyObject*, PyObject* const* args, Py_ssize_t count
     call.grads.push_back(ops::ones_like(loss));
     call.keep_graph = keep;
     call.create_graph = create;
-    call.accumulate = true;
     {
       WithoutLock free;
       run_backward(call);

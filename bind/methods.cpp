@@ -307,7 +307,7 @@ PyObject* to(PyObject* o, PyObject* args, PyObject* kwargs) {
     PyObject *name, *value;
     Py_ssize_t p = 0;
     while (kwargs && PyDict_Next(kwargs, &p, &name, &value)) {
-      const std::string_view k = PyUnicode_AsUTF8(name);
+      const std::string_view k = utf8_of(name);
       if (k == "dtype" || k == "device" || k == "other" || k == "tensor") take(value);
       else if (k == "copy") copy = PyObject_IsTrue(value) == 1;
       else if (k == "memory_format") {
@@ -329,7 +329,7 @@ ops::Format format_alone(const char* name, PyObject* args, PyObject* kwargs) {
   PyObject *key, *value;
   for (Py_ssize_t i = 0; kwargs && PyDict_Next(kwargs, &i, &key, &value);) {
     check(PyUnicode_CompareWithASCIIString(key, "memory_format") == 0, ErrorKind::Type, name,
-          "() got an unexpected keyword argument '", PyUnicode_AsUTF8(key), "'");
+          "() got an unexpected keyword argument '", utf8_of(key), "'");
     if (value == Py_None) continue;
     check(Py_TYPE(value) == memory_format_type, ErrorKind::Type, name,
           "(): argument 'memory_format' must be torch.memory_format, not ", python_type(value));

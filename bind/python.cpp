@@ -91,6 +91,17 @@ PyObject* class_of(ErrorKind kind) {
 
 }  // namespace
 
+std::string_view utf8_of(PyObject* text) {
+  Py_ssize_t n;
+  const char* s = PyUnicode_AsUTF8AndSize(text, &n);
+  if (!s && PyErr_ExceptionMatches(PyExc_UnicodeError)) {
+    PyErr_Clear();
+    fail(ErrorKind::Runtime, "error unpacking string as utf-8");
+  }
+  need(s != nullptr);
+  return {s, size_t(n)};
+}
+
 void set_exception() {
   try {
     throw;

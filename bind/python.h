@@ -8,6 +8,7 @@
 
 #include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -60,6 +61,9 @@ inline PyObject* need(PyObject* p) {
 inline void need(bool good) {
   if (!good) throw PythonError();
 }
+
+// A str's text, ended by a zero. Throws PyTorch's error where it is none: half a surrogate pair.
+std::string_view utf8_of(PyObject* text);
 
 void set_exception();               // the C++ exception in flight becomes a Python one
 

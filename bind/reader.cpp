@@ -1,6 +1,7 @@
 // The argument reader: converting values, matching names, saying what does not fit.
 #include "bind/reader.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace rl::bind {
@@ -124,6 +125,31 @@ bool read_float(PyObject* o, Arg& a) {
   return true;
 }
 
+bool read_bool(PyObject* o, Arg& a) {
+  if (PyBool_Check(o)) a = Arg(o == Py_True);
+  else if (std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10) == 0)
+    a = Arg(PyObject_IsTrue(o) == 1);
+  else return false;
+  return true;
+}
+
+bool read_tensor(const Param& p, PyObject* o, Arg& a, LazyRoom& room) {
+  if (is_tensor(o)) {
+    a = Arg(body_of(o));
+    return true;
+  }
+  Scalar s;
+  if (!p.number || !read_scalar(o, s)) return false;
+  if (p.name != "self") {
+    a = Arg(s);
+    return true;
+  }
+  Tensor t = wrapped_number(s);  // torch.add(1, x): the op needs a tensor there
+  a = Arg(t.body());
+  room.get().keep(std::move(t));
+  return true;
+}
+
 // A list of ints that is empty unless given, such as the stride of a pool: None says the same.
 bool none_is_empty(const Param& p) { return p.type == Type::Ints && p.default_text == "[]"; }
 
@@ -139,33 +165,12 @@ bool read_value(const Param& p, PyObject* o, Arg& a, LazyRoom& room) {
     return true;
   }
   switch (p.type) {
-    case Type::Tensor:
-      if (is_tensor(o)) {
-        a = Arg(body_of(o));
-        return true;
-      }
-      if (p.number) {
-        Scalar s;
-        if (!read_scalar(o, s)) return false;
-        if (p.name == "self") {  // torch.add(1, x): the op needs a tensor there
-          Tensor t = wrapped_number(s);
-          a = Arg(t.body());
-          room.get().keep(std::move(t));
-          return true;
-        }
-        a = Arg(s);
-        return true;
-      }
-      return false;
+    case Type::Tensor: return read_tensor(p, o, a, room);
     case Type::Int:
       if (!is_int(o)) return false;
       a = Arg(to_int(o));
       return true;
-    case Type::Bool:
-      if (PyBool_Check(o)) a = Arg(o == Py_True);
-      else if (std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10) == 0) a = Arg(PyObject_IsTrue(o) == 1);
-      else return false;
-      return true;
+    case Type::Bool: return read_bool(o, a);
     case Type::Float: return read_float(o, a);
     case Type::Number: return read_number(o, a);
     case Type::Ints: return read_ints(p, o, a, room);
@@ -184,14 +189,10 @@ bool read_value(const Param& p, PyObject* o, Arg& a, LazyRoom& room) {
       a = Arg(d);
       return true;
     }
-    case Type::Text: {
+    case Type::Text:
       if (!PyUnicode_Check(o)) return false;
-      Py_ssize_t n;
-      const char* s = PyUnicode_AsUTF8AndSize(o, &n);
-      need(s != nullptr);
-      a = Arg(std::string_view(s, size_t(n)));
+      a = Arg(utf8_of(o));
       return true;
-    }
     case Type::Layout:
       if (Py_TYPE(o) != layout_type) return false;
       a = Arg(int64_t(reinterpret_cast<NamedObject*>(o)->value));
@@ -287,7 +288,7 @@ std::string types_text(const Call& call) {
   if (call.out) s += (s.size() > 1 ? ", out=" : "out=") + std::string(python_type(call.out));
   for (Py_ssize_t i = named; i-- > 0;) {
     if (s.size() > 1) s += ", ";
-    s += PyUnicode_AsUTF8(PyTuple_GET_ITEM(call.names, i));
+    s += utf8_of(PyTuple_GET_ITEM(call.names, i));
     s += "=";
     s += python_type(call.args[call.count + i]);
   }
@@ -312,7 +313,7 @@ std::string mismatches_text(const Record& r, const Call& call) {
   for (size_t i = self; i < size_t(call.count); ++i)
     say(i < n ? &r.params[i] : nullptr, call.args[i], "");
   for (size_t k = 0; k < named; ++k) {
-    const std::string name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(call.names, Py_ssize_t(k)));
+    const std::string name(utf8_of(PyTuple_GET_ITEM(call.names, Py_ssize_t(k))));
     const Param* found = nullptr;
     for (size_t i = self; i < n; ++i)
       if (name_matches(name, shown_name(r, i, r.params[i], call.method))) found = &r.params[i];
@@ -327,8 +328,8 @@ std::string mismatches_text(const Record& r, const Call& call) {
 
 namespace {
 
-bool mismatch(std::string* why, const std::string& words) {
-  if (why) *why = words;
+bool mismatch(std::string* why, std::string words) {
+  *why = std::move(words);
   return false;
 }
 
@@ -437,95 +438,112 @@ int64_t fewest(const Record& r) {
   return n;
 }
 
+namespace {
+
+size_t self_of(const Call& call) { return call.method ? 1 : 0; }
+Py_ssize_t named(const Call& call) { return call.names ? PyTuple_GET_SIZE(call.names) : 0; }
+
+// Ints spread out over the positions after self, as the list that the record asks for.
+bool read_spread(const Record& r, const Call& call, Arg& a, LazyRoom& room) {
+  const size_t self = self_of(call), given = size_t(call.count);
+  if (given <= self || !spread_ints(r, call, self)) return false;
+  int64_t* list = room.ints(given - self);
+  for (size_t i = self; i < given; ++i) list[i - self] = to_int(call.args[i]);
+  a = Arg(Ints(list, given - self));
+  const Param& p = r.params[self];
+  if (p.length > 1 && given - self == 1) read_value(p, call.args[self], a, room);
+  return true;
+}
+
+std::string too_many(const Record& r, const Call& call, size_t allowed) {
+  const int64_t self = int64_t(self_of(call)), given = int64_t(call.count) - self;
+  const int64_t most = int64_t(allowed) - self, least = fewest(r) - self;
+  if (least != most) {
+    return text(r.base, "() takes from ", least, " to ", most, " positional arguments but ", given,
+                " were given");
+  }
+  return text(r.base, "() takes ", most, " positional argument", most == 1 ? "" : "s", " but ",
+              given, given == 1 ? " was given" : " were given");
+}
+
+// Names the parameters from `first` on that must be given.
+std::string missing_from(const Record& r, const Call& call, size_t first) {
+  std::string missing;
+  int count = 0;
+  for (size_t m = first; m < r.params.size(); ++m) {
+    const Param& p = r.params[m];
+    if (p.has_default || p.keyword_only) break;
+    missing += text(count++ ? ", \"" : "\"", shown_name(r, m, p, call.method), "\"");
+  }
+  return text(r.base, "() missing ", int64_t(count), " required positional arguments: ", missing);
+}
+
+std::string wrong_value(const Record& r, const Call& call, size_t i, PyObject* value,
+                        bool by_position) {
+  const size_t self = self_of(call);
+  const Param& p = r.params[i];
+  std::string why;
+  if (p.type == Type::Tensors && odd_item(value, i - self, why)) return why;
+  const std::string place = by_position ? text(" (position ", int64_t(i + 1 - self), ")") : "";
+  return text(r.base, "(): argument '", shown_name(r, i, p, call.method), "'", place, " must be ",
+              type_word(p), wrong_type(p, value));
+}
+
+// The value that a call gives parameter i by name, or null; a bit of `taken` for each keyword used.
+PyObject* value_by_name(const Record& r, const Call& call, size_t i, uint64_t& taken) {
+  const std::string_view shown = shown_name(r, i, r.params[i], call.method);
+  const Py_ssize_t most = std::min<Py_ssize_t>(named(call), 64);  // more are never all right
+  for (Py_ssize_t k = 0; k < most; ++k) {
+    if (!name_matches(utf8_of(PyTuple_GET_ITEM(call.names, k)), shown)) continue;
+    taken |= uint64_t(1) << k;
+    return call.args[call.count + k];
+  }
+  return nullptr;
+}
+
+// What is wrong with the first keyword that no parameter took; empty where all were.
+std::string odd_keyword(const Record& r, const Call& call, size_t positional, uint64_t taken) {
+  for (Py_ssize_t k = 0; k < named(call); ++k) {
+    if (k < 64 && (taken >> k & 1)) continue;
+    const std::string_view s = utf8_of(PyTuple_GET_ITEM(call.names, k));
+    for (size_t i = 0; i < positional; ++i)
+      if (name_matches(s, shown_name(r, i, r.params[i], call.method)))
+        return text(r.base, "() got multiple values for argument '", s, "'");
+    return text(r.base, "() got an unexpected keyword argument '", s, "'");
+  }
+  return {};
+}
+
+}  // namespace
+
 bool read_call(const Record& r, const Call& call, Arg* args, LazyRoom& room, std::string* why) {
   if (!call.names && read_by_position(r, call, args, room)) return true;
-  const size_t n = r.params.size();
-  const Py_ssize_t named = call.names ? PyTuple_GET_SIZE(call.names) : 0;
-  size_t positional = size_t(call.count);
-  const size_t self = call.method ? 1 : 0;
-  const bool list_first = n > self && r.params[self].type == Type::Ints;
-  bool spread = false;
-  if (list_first && positional > self && spread_ints(r, call, self)) {
-    int64_t* list = room.ints(positional - self);
-    for (size_t i = self; i < positional; ++i) list[i - self] = to_int(call.args[i]);
-    args[self] = Arg(Ints(list, positional - self));
-    if (r.params[self].length > 1 && positional - self == 1)
-      read_value(r.params[self], call.args[self], args[self], room);
-    spread = true;
-    positional = self + 1;
-  }
+  const size_t n = r.params.size(), self = self_of(call);
+  const bool spread = n > self && read_spread(r, call, args[self], room);
+  const size_t positional = spread ? self + 1 : size_t(call.count);
   size_t allowed = 0;
   while (allowed < n && !r.params[allowed].keyword_only) ++allowed;
   if (positional > allowed) {
-    if (list_first && allowed == self + 1)
+    if (allowed == self + 1 && r.params[self].type == Type::Ints)
       check_rest_are_ints(r, r.params[self], call.args + self, call.count - Py_ssize_t(self));
-    if (!why) return false;
-    const int64_t given = int64_t(call.count) - int64_t(self);
-    const int64_t most = int64_t(allowed) - int64_t(self), least = fewest(r) - int64_t(self);
-    if (least != most) {
-      return mismatch(why, text(r.base, "() takes from ", least, " to ", most,
-                                " positional arguments but ", given, " were given"));
-    }
-    return mismatch(why, text(r.base, "() takes ", most, " positional argument",
-                              most == 1 ? "" : "s", " but ", given,
-                              given == 1 ? " was given" : " were given"));
+    return why ? mismatch(why, too_many(r, call, allowed)) : false;
   }
   uint64_t taken = 0;
   for (size_t i = 0; i < n; ++i) {
+    if (spread && i == self) continue;
     const Param& p = r.params[i];
-    PyObject* value = nullptr;
-    if (i < positional) {
-      if (spread && i == self) continue;
-      value = call.args[i];
-    } else {
-      const std::string_view shown = shown_name(r, i, p, call.method);
-      for (Py_ssize_t k = 0; k < named; ++k) {
-        Py_ssize_t length;
-        const char* s = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(call.names, k), &length);
-        if (!name_matches({s, size_t(length)}, shown)) continue;
-        taken |= uint64_t(1) << k;
-        value = call.args[call.count + k];
-        break;
-      }
-      if (!value) {
-        if (!p.has_default && !(p.optional && p.keyword_only)) {
-          std::string missing;
-          int count = 0;
-          for (size_t m = i; m < n && !r.params[m].has_default && !r.params[m].keyword_only; ++m) {
-            missing += text(count++ ? ", \"" : "\"", shown_name(r, m, r.params[m], call.method), "\"");
-          }
-          return mismatch(why, text(r.base, "() missing ", int64_t(count),
-                                    " required positional arguments: ", missing));
-        }
-        args[i] = p.fallback.arg();
-        continue;
-      }
-    }
-    if (!read_value(p, value, args[i], room)) {
+    PyObject* value = i < positional ? call.args[i] : value_by_name(r, call, i, taken);
+    if (!value) {
+      if (!p.has_default && !(p.optional && p.keyword_only))
+        return why ? mismatch(why, missing_from(r, call, i)) : false;
+      args[i] = p.fallback.arg();
+    } else if (!read_value(p, value, args[i], room)) {
       check_rest_are_ints(r, p, value);
-      if (!why) return false;
-      const std::string_view shown = shown_name(r, i, p, call.method);
-      if (p.type == Type::Tensors && odd_item(value, i - self, *why)) return false;
-      if (i < positional) {
-        *why = text(r.base, "(): argument '", shown, "' (position ", int64_t(i + 1 - self),
-                    ") must be ", type_word(p), wrong_type(p, value));
-      } else {
-        *why = text(r.base, "(): argument '", shown, "' must be ", type_word(p),
-                    wrong_type(p, value));
-      }
-      return false;
+      return why ? mismatch(why, wrong_value(r, call, i, value, i < positional)) : false;
     }
   }
-  for (Py_ssize_t k = 0; k < named; ++k) {
-    if (taken >> k & 1) continue;
-    const char* s = PyUnicode_AsUTF8(PyTuple_GET_ITEM(call.names, k));
-    for (size_t i = 0; i < positional; ++i)
-      if (name_matches(s, shown_name(r, i, r.params[i], call.method))) {
-        return mismatch(why, text(r.base, "() got multiple values for argument '", s, "'"));
-      }
-    return mismatch(why, text(r.base, "() got an unexpected keyword argument '", s, "'"));
-  }
-  return true;
+  if (!call.names || __builtin_popcountll(taken) == named(call)) return true;
+  return why ? mismatch(why, odd_keyword(r, call, positional, taken)) : false;
 }
 
 }  // namespace rl::bind

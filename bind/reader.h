@@ -3,7 +3,7 @@
 #include <deque>
 
 #include "bind/types.h"
-#include "ops/record.h"
+#include "ops/call.h"
 
 namespace rl::bind {
 
@@ -52,8 +52,6 @@ class LazyRoom {
   size_t used_ = 0;
   std::unique_ptr<Room> room_;
 };
-
-constexpr size_t kMostParams = 32;
 
 struct Call {                       // Python's view of a call
   PyObject* const* args;

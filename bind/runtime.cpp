@@ -341,7 +341,7 @@ PyObject* boxed_call(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     check(PyTuple_GET_SIZE(args) > 0 && PyUnicode_Check(PyTuple_GET_ITEM(args, 0)), ErrorKind::Type,
           "the first argument names a record");
-    const Record* r = find_record(PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, 0)));
+    const Record* r = find_record(utf8_of(PyTuple_GET_ITEM(args, 0)));
     check(r, ErrorKind::Value, "no record has this name");
     Arg values[kMostParams];
     LazyRoom room;
@@ -359,7 +359,7 @@ PyObject* replay(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     check(PyTuple_GET_SIZE(args) > 1 && PyUnicode_Check(PyTuple_GET_ITEM(args, 0)), ErrorKind::Type,
           "the first argument names a record");
-    const Record* r = find_record(PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, 0)));
+    const Record* r = find_record(utf8_of(PyTuple_GET_ITEM(args, 0)));
     check(r && (r->kind == Kind::Pointwise || r->kind == Kind::Kernel || r->kind == Kind::Factory),
           ErrorKind::Value, "no record that fills results has this name");
     Arg values[kMostParams];

@@ -103,7 +103,7 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     }
     if (index != Py_None) {
       check(d.index < 0, "type (string) must not include an index because index was passed "
-            "explicitly: ", PyUnicode_Check(first) ? PyUnicode_AsUTF8(first) : "");
+            "explicitly: ", PyUnicode_Check(first) ? utf8_of(first) : "");
       const long i = PyLong_AsLong(index);
       need(!(i == -1 && PyErr_Occurred()));
       check(i >= 0, "Device index must not be negative");
@@ -158,8 +158,10 @@ PyObject* size_repr(PyObject* o) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) {
     Owned item(PyObject_Repr(PyTuple_GET_ITEM(o, i)));
     if (!item) return nullptr;
+    const char* text = PyUnicode_AsUTF8(item.get());
+    if (!text) return nullptr;
     if (i) s += ", ";
-    s += PyUnicode_AsUTF8(item.get());
+    s += text;
   }
   return PyUnicode_FromString((s + "])").c_str());
 }
@@ -292,7 +294,7 @@ bool read_device(PyObject* o, Device& d) {
     return true;
   }
   if (PyUnicode_Check(o)) {
-    d = parse_device(PyUnicode_AsUTF8(o));
+    d = parse_device(utf8_of(o));
     return true;
   }
   if (PyLong_Check(o) && !PyBool_Check(o)) {

@@ -302,3 +302,56 @@ def test_a_copy_onto_itself_or_beside_changes_nothing_else():
     b.copy_(b)
     b[5:].copy_(b[:5])
     assert b.tolist() == [*range(5), *range(5)]
+
+
+HALF = "\ud800"  # of a surrogate pair: no text that UTF-8 can say
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: torch.add(x, x, **{HALF: 1}),
+        lambda x: torch.zeros(2, **{HALF: 1}),
+        lambda x: x.to(**{HALF: 1}),
+        lambda x: x.float(**{HALF: 1}),
+        lambda x: x.sum(**{HALF: 0}),
+        lambda x: torch.div(x, x, rounding_mode=HALF),
+        lambda x: torch.device(HALF),
+        lambda x: torch.zeros(2, device=HALF),
+    ],
+)
+def test_text_that_is_none(call):
+    with pytest.raises(RuntimeError, match=r"^error unpacking string as utf-8$"):
+        call(torch.ones(2))
+
+
+def test_names_of_attributes_that_are_no_text():
+    made = torch.ones(2, requires_grad=True) * 2
+    with pytest.raises(AttributeError):
+        getattr(made.grad_fn, HALF)
+
+
+def test_more_keywords_than_parameters():
+    with pytest.raises(TypeError, match="invalid combination of arguments"):
+        torch.add(torch.ones(2), torch.ones(2), **{f"k{i}": 1 for i in range(100)})
+
+
+def test_ranks_beyond_64_change_in_place():
+    x = torch.arange(6.0).view(2, 3, *[1] * 198)
+    x.transpose_(0, 1)
+    assert x.dim() == 200 and x.shape[:3] == (3, 2, 1) and x.stride()[:2] == (1, 3)
+    assert x[2, 1].item() == 5
+
+
+def test_strides_of_nothing_overflow():
+    for make in (torch.empty, torch.zeros, torch.ones):
+        with pytest.raises(RuntimeError, match="Stride calculation overflowed"):
+            make(0, 2**62, 4)
+    assert torch.zeros(2**62, 0, 4).stride() == (4, 4, 1)
+    assert torch.empty(0).view(0, 2**62, 4).shape == (0, 2**62, 4)
+
+
+def test_the_least_integer_as_an_operand():
+    least = -(2**63)
+    assert (torch.tensor([1]) - least).item() == least + 1
+    assert torch.sub(torch.tensor([1]), torch.tensor([1]), alpha=least).item() == least + 1

@@ -19,7 +19,6 @@ LATER = frozenset(
     bind/origin.cpp
     bind/overrides.cpp
     bind/properties.cpp
-    bind/reader.cpp
     bind/runtime.cpp
     bind/tensor.cpp
     bind/types.cpp

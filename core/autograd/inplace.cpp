@@ -75,11 +75,8 @@ class CopySlices : public Node {
     Tensors made;
     made.resize(next.size());
     if (!grads[0]) return made;
-    check(bool(op_), "Trying to backward through the graph a second time (or directly access saved "
-          "tensors after they have already been freed). Saved intermediate values of the graph are "
-          "freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you "
-          "need to backward through the graph a second time or if you need to access saved tensors "
-          "after calling backward.");
+    const Ref<Node> op = this->op();
+    if (!op) refuse_again();
     Tensor result = grads[0]->flags & kWrapped
                         ? ops::new_empty_strided(grads[0], base_.sizes(), base_.strides())
                         : empty_strided(base_.sizes(), base_.strides(), grads[0].dtype(),
@@ -88,7 +85,7 @@ class CopySlices : public Node {
     const Tensor part = replay_ ? replay_(result)
                                 : ops::as_strided(result, view_.sizes(), view_.strides(),
                                                   view_.offset() - base_.offset());
-    Tensors from_op = op_->apply(Tensors{ops::clone(part)});
+    Tensors from_op = op->apply(Tensors{ops::clone(part)});
     for (size_t i = 0; i < from_op.size() && i < next.size(); ++i) {
       if (i > 0) {
         made[i] = from_op[i];
@@ -100,8 +97,21 @@ class CopySlices : public Node {
     }
     return made;
   }
-  void free_saved() override { op_->free_saved(); }
-  int64_t saved_bytes() const override { return op_->saved_bytes(); }
+  // The op's node goes as a whole, whatever it saved: a second backward is refused, as in PyTorch.
+  void free_saved() override {
+    Ref<Node> gone = op();
+    if (!gone) return;
+    const int64_t bytes = gone->saved_bytes();
+    const Holding hold(lock_);
+    if (!op_) return;
+    freed_by = current_origin;
+    freed_bytes = bytes;
+    op_ = nullptr;  // `gone` holds it until the lock is free
+  }
+  int64_t saved_bytes() const override {
+    const Ref<Node> op = this->op();
+    return op ? op->saved_bytes() : 0;
+  }
 
  private:
   static Tensor empty_like_meta(const Tensor& t) {
@@ -110,8 +120,14 @@ class CopySlices : public Node {
     m->set_layout(t.sizes(), t.strides());
     return m;
   }
-  Tensor view_, base_;  // layouts on meta
-  Ref<Node> op_;
+  Ref<Node> op() const {
+    const Holding hold(lock_);
+    return op_;
+  }
+
+  Tensor view_, base_;      // layouts on meta
+  mutable TinyLock lock_;   // of op_: Note [Threads on one graph]
+  Ref<Node> op_;            // null once freed
   std::function<Tensor(const Tensor&)> replay_;
 };
 

@@ -111,7 +111,7 @@ class Saved {
   std::shared_ptr<Packed> hooks_;
   uint32_t version_ = 0;
   int output_ = 0;
-  bool is_output_ = false, leaf_needs_ = false, in_place_output_ = false;
+  bool is_output_ = false;
 };
 // Bind supplies packing when saved_tensors_hooks are active on this thread.
 extern std::shared_ptr<Saved::Packed> (*pack_saved)(const Tensor& t);

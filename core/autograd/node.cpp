@@ -76,6 +76,11 @@ void Node::destroy(Node* n) {
   dying = nullptr;
 }
 
+void Node::refuse_again() {
+  if (freed_bytes >= 0) freed_bytes = ~freed_bytes;
+  fail_freed();
+}
+
 AccumulateGrad::AccumulateGrad(Tensor v) : variable(std::move(v)) {
   sequence = UINT64_MAX;
   add_input(variable);

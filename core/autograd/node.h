@@ -66,7 +66,7 @@ class Node : public Counted {
   void* owner = nullptr;                    // the Python object, if one is alive
   uint64_t origin;
   uint64_t freed_by = 0;                    // origin of the backward that freed what was saved
-  int64_t freed_bytes = 0;
+  int64_t freed_bytes = 0;                  // how much that was; ~bytes once it was asked for again
   Ref<Node> anomaly_parent;                 // the node whose backward made this one
   void* anomaly_trace = nullptr;            // bind's record of the forward call
 
@@ -74,6 +74,7 @@ class Node : public Counted {
     if (!hooks) hooks = std::make_unique<NodeHooks>();
     return *hooks;
   }
+  [[noreturn]] void refuse_again();         // what was saved has been freed: notes who asked
   int add_input(const Tensor& t) {
     inputs.emplace_back(t);
     return int(inputs.size()) - 1;
@@ -116,7 +117,7 @@ class NotImplementedNode : public Node {
 struct BackwardCall {
   Span<Edge> roots;
   Tensors grads;                  // one per root
-  bool keep_graph = false, create_graph = false, accumulate = true;
+  bool keep_graph = false, create_graph = false;
   std::vector<Edge> wanted;       // capture these gradients instead of accumulating
   std::vector<Edge> only;         // backward(inputs=): accumulate into these leaves only
 };

@@ -183,8 +183,8 @@ void* from_system(size_t size) {
   return p;
 }
 
-// Small classes are carved in batches, so that a fresh list costs one trip to the system.
-[[gnu::noinline]] void* refill(int c) {
+// The thread's own list is empty: one block of the shared bins, or of the system.
+[[gnu::noinline]] void* take_shared(int c) {
   register_thread();
   return allocate_from_bins(c);
 }
@@ -209,7 +209,7 @@ inline void* take(int c) {
     ++lists.room[c];
     return b;
   }
-  return refill(c);
+  return take_shared(c);
 }
 
 inline void give(void* p, int c) {

@@ -10,7 +10,8 @@
 namespace rl {
 
 // Whether the process has one thread, which needs no locked instructions: they take longer than
-// the rest of what counting does.
+// the rest of what counting does. Plain and locked counting of one count do not meet: glibc clears
+// the flag before a second thread starts, and sets it only when there is none left.
 inline bool single_threaded() {
 #ifdef _SYS_SINGLE_THREADED_H
   return __libc_single_threaded;

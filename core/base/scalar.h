@@ -57,7 +57,7 @@ class Scalar {
 };
 
 inline Scalar Scalar::operator-() const {
-  if (kind_ <= kInt) return Scalar(-int_);
+  if (kind_ <= kInt) return Scalar(int64_t(-uint64_t(int_)));  // of the least: itself
   if (kind_ == kFloat) return Scalar(-real_);
   return Scalar(std::complex<double>(-real_, -imag_));
 }

@@ -8,6 +8,10 @@
 
 namespace rl {
 
+// While the process has one thread, nobody else can hold the lock, and taking it is a plain store:
+// a thread that starts while it is held sees it held, as all that was written before it started.
+// A child of fork has only the thread that forked, and would wait for ever for what another held:
+// locks that outlive a call are let go there (autograd/meta.cpp).
 class TinyLock {
  public:
   void lock() {

@@ -2,8 +2,6 @@
 #include "kernels/attention.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "base/level.h"
 #include "kernels/attention_block.h"
@@ -40,43 +38,20 @@ void product(const Block<T>& x, const T* rows, int64_t n, bool turned, const T* 
 
 // One block of queries: their results, and the logarithms of their sums.
 template <class T> void attend(const Block<T>& x, const Stacks& out, T* log_sums) {
-  const AttentionLoops<T>& loops = attention_loops<T>();
   const Attention& a = x.a;
   T* const scores = buffer<T>(Scratch::Column, x.rows * std::min(kKeys, a.keys));
   T* const to = row_of<T>(out, x.b, x.h, x.first);
-  T most[kQueries], sums[kQueries];
-  for (int64_t r = 0; r < x.rows; ++r) most[r] = kNever<T>, sums[r] = 0;
+  RunningSoftmax<T> softmax(x.rows);
   for (int64_t key = 0; key < x.limit(); key += kKeys) {
     const int64_t n = std::min(kKeys, x.limit() - key);
     scores_of(scores, x.query(), a.query.strides, a.key, x, key, n, a.features, a.scale);
-    for (int64_t r = 0; r < x.rows; ++r) {
-      T* row = scores + r * n;
-      const int64_t seen = x.seen(r, key, n);
-      std::fill(row + seen, row + n, T(0));
-      if (seen == 0) continue;
-      add_mask(row, x, r, key, seen);
-      const T now = std::max(most[r], loops.largest(row, seen));
-      // Where nothing counts yet, nothing is subtracted: such a row is zero, not NaN.
-      const T shift = a.mask.data && now == kNever<T> ? T(0) : now;
-      const T sum = loops.exponentials(row, shift, seen);
-      if (key > 0 && now != most[r]) {
-        const T before = std::exp(most[r] - shift);
-        sums[r] *= before;
-        loops.scale(to + r * out.strides[2], before, a.value_features);
-      }
-      sums[r] += sum;
-      most[r] = now;
-    }
+    for (int64_t r = 0; r < x.rows; ++r)
+      softmax.add(x, r, key, n, T(1), scores + r * n, to + r * out.strides[2]);
     product(x, scores, n, false, row_of<T>(a.value, x.b, x.key_head(), key), a.value.strides, to,
             out.strides, a.value_features, 1, key > 0);
   }
-  for (int64_t r = 0; r < x.rows; ++r) {
-    T* const row = to + r * out.strides[2];
-    const bool none = a.keys == 0 || (a.mask.data && sums[r] == 0);
-    if (none) std::fill(row, row + a.value_features, T(0));
-    else loops.scale(row, 1 / sums[r], a.value_features);
-    if (log_sums) log_sums[r] = none ? -kNever<T> : most[r] + std::log(sums[r]);
-  }
+  for (int64_t r = 0; r < x.rows; ++r)
+    softmax.finish(a, r, to + r * out.strides[2], log_sums ? log_sums + r : nullptr);
 }
 
 // Dense rows of the result's gradient: `room` holds a copy where they lie otherwise.

@@ -1,7 +1,5 @@
 // Attention of bfloat16 by AVX-512 BF16: scores, sums and results are float, and only what goes
 // into a product is rounded.
-#include <cmath>
-
 #include "kernels/attention_block.h"
 #include "kernels/cast.h"
 #include "kernels/levels/gemm_bfloat16_level.h"
@@ -27,7 +25,6 @@ void multiply(float* sums, bool fresh, const uint32_t* a, const uint32_t* b, int
 }
 
 void attend(const Block<BFloat16>& x, const Stacks& out, float* log_sums) {
-  const AttentionLoops<float>& loops = attention_loops<float>();
   const PairLevel& level = level2::gemm_bf16;
   const Cast narrow = cast(DType::Float, DType::BFloat16);
   const Attention& a = x.a;
@@ -42,8 +39,7 @@ void attend(const Block<BFloat16>& x, const Stacks& out, float* log_sums) {
   uint32_t* const right = pairs_buffer(
       Scratch::PackB, depth * std::max(round_up(most_keys, kPairCols), row_step));
   level.pack_a(query, x.query(), a.query.strides[2], a.query.strides[3], x.rows, a.features);
-  float most[kQueries], sums[kQueries];
-  for (int64_t r = 0; r < x.rows; ++r) most[r] = kNever<float>, sums[r] = 0;
+  RunningSoftmax<float> softmax(x.rows);
   for (int64_t key = 0; key < x.limit(); key += kKeys) {
     const int64_t n = std::min(kKeys, x.limit() - key), step = round_up(n, kPairCols);
     level.pack_b(right, row_of<BFloat16>(a.key, x.b, x.key_head(), key), a.key.strides[2],
@@ -51,23 +47,7 @@ void attend(const Block<BFloat16>& x, const Stacks& out, float* log_sums) {
     multiply(scores, true, query, right, x.rows, n, a.features);
     for (int64_t r = 0; r < x.rows; ++r) {
       float* const row = scores + r * step;
-      const int64_t seen = x.seen(r, key, n);
-      std::fill(row + seen, row + n, 0.0f);
-      if (seen > 0) {
-        loops.scale(row, float(a.scale), seen);
-        add_mask(row, x, r, key, seen);
-        const float now = std::max(most[r], loops.largest(row, seen));
-        // Where nothing counts yet, nothing is subtracted: such a row is zero, not NaN.
-        const float shift = a.mask.data && now == kNever<float> ? 0.0f : now;
-        const float sum = loops.exponentials(row, shift, seen);
-        if (key > 0 && now != most[r]) {
-          const float before = std::exp(most[r] - shift);
-          sums[r] *= before;
-          loops.scale(made + r * row_step, before, width);
-        }
-        sums[r] += sum;
-        most[r] = now;
-      }
+      softmax.add(x, r, key, n, float(a.scale), row, made + r * row_step);
       narrow(reinterpret_cast<char*>(halves + r * n), 2, reinterpret_cast<char*>(row), 4, n);
     }
     level.pack_a(left, halves, n, 1, x.rows, n);
@@ -76,13 +56,10 @@ void attend(const Block<BFloat16>& x, const Stacks& out, float* log_sums) {
     multiply(made, key == 0, left, right, x.rows, width, n);
   }
   for (int64_t r = 0; r < x.rows; ++r) {
-    const bool none = a.keys == 0 || (a.mask.data && sums[r] == 0);
     float* const row = made + r * row_step;
-    if (none) std::fill(row, row + width, 0.0f);
-    else loops.scale(row, 1 / sums[r], width);
+    softmax.finish(a, r, row, log_sums ? log_sums + r : nullptr);
     narrow(reinterpret_cast<char*>(row_of<BFloat16>(out, x.b, x.h, x.first + r)), 2,
            reinterpret_cast<char*>(row), 4, width);
-    if (log_sums) log_sums[r] = none ? -kNever<float> : most[r] + std::log(sums[r]);
   }
 }
 

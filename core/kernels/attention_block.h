@@ -1,6 +1,7 @@
 // Blocks of queries in attention, as its kernels of all dtypes walk them.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/interrupt.h"
@@ -11,8 +12,9 @@
 
 namespace rl::kernels {
 
-constexpr int64_t kQueries = 96;   // rows of a block of scores
-constexpr int64_t kKeys = 512;     // columns
+// A block of scores: 96 rows are eight tiles of twelve of a product, and 96 x 512 floats, 192 KiB,
+// stay in the second cache between the two products that make and use them.
+constexpr int64_t kQueries = 96, kKeys = 512;
 template <class T> constexpr T kNever = -std::numeric_limits<T>::infinity();
 
 template <class T> T* buffer(Scratch use, int64_t elements) {
@@ -61,6 +63,48 @@ void add_mask(T* row, const Block<U>& x, int64_t r, int64_t key, int64_t n) {
     attention_loops<T>().add(row, dense(static_cast<const T*>(a.mask.data) + at, room), n);
   }
 }
+
+// The softmax of a block's rows whose keys come in parts (Dao et al. 2022): the largest score of
+// each row so far, and the sum of the exponentials of what its scores lie below that.
+template <class T> class RunningSoftmax {
+ public:
+  explicit RunningSoftmax(int64_t rows) {
+    std::fill(most_, most_ + rows, kNever<T>);
+    std::fill(sums_, sums_ + rows, T(0));
+  }
+  // Row r's scores, times `scale`, of n keys from `key` on become exponentials; `made`, summed over
+  // the keys before, becomes what it would be had the largest score been known.
+  template <class U>
+  void add(const Block<U>& x, int64_t r, int64_t key, int64_t n, T scale, T* row, T* made) {
+    const int64_t seen = x.seen(r, key, n);
+    std::fill(row + seen, row + n, T(0));
+    if (seen == 0) return;
+    if (scale != T(1)) loops_.scale(row, scale, seen);
+    add_mask(row, x, r, key, seen);
+    const T now = std::max(most_[r], loops_.largest(row, seen));
+    // Where nothing counts yet, nothing is subtracted: such a row is zero, not NaN.
+    const T shift = x.a.mask.data && now == kNever<T> ? T(0) : now;
+    const T sum = loops_.exponentials(row, shift, seen);
+    if (key > 0 && now != most_[r]) {
+      const T before = std::exp(most_[r] - shift);
+      sums_[r] *= before;
+      loops_.scale(made, before, x.a.value_features);
+    }
+    sums_[r] += sum;
+    most_[r] = now;
+  }
+  // `made` becomes the result; the logarithm of the sum is for the backward, and may be null.
+  void finish(const Attention& a, int64_t r, T* made, T* log_sum) const {
+    const bool none = a.keys == 0 || (a.mask.data && sums_[r] == 0);
+    if (none) std::fill(made, made + a.value_features, T(0));
+    else loops_.scale(made, 1 / sums_[r], a.value_features);
+    if (log_sum) *log_sum = none ? -kNever<T> : most_[r] + std::log(sums_[r]);
+  }
+
+ private:
+  const AttentionLoops<T>& loops_ = attention_loops<T>();
+  T most_[kQueries], sums_[kQueries];
+};
 
 // one(Block) for all blocks of queries, divided among threads.
 template <class T, class One> void for_blocks(const Attention& a, One&& one) {

@@ -36,11 +36,17 @@ struct Registration {
   }
 };
 
+// The words belong to other threads, which change their own modes without a lock. The exchange
+// never undoes such a change. A change may undo the exchange, where a thread is between reading and
+// writing its word: it then hears what it heard before until the next change of subscriptions.
 void publish() {
   all_kinds = 0;
   for (const Subscription& s : subscriptions) all_kinds |= s.kinds;
   for (uint32_t* w : words) {
-    __atomic_store_n(w, (*w & ~kObserve) | all_kinds, __ATOMIC_RELAXED);
+    uint32_t seen = __atomic_load_n(w, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(w, &seen, (seen & ~kObserve) | all_kinds, true,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
   }
 }
 

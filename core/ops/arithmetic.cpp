@@ -150,7 +150,7 @@ const Op<Tensor(Tensor, Tensor)> div = define<Tensor(Tensor, Tensor)>(
 
 namespace {
 
-Choice division(const std::optional<std::string_view>& mode) {
+Choice division(const MaybeText& mode) {
   if (!mode) return {&kernels::div_, Promote::Float};
   if (*mode == "trunc") return {&kernels::div_trunc};
   check(*mode == "floor", "div expected rounding_mode to be one of None, 'trunc', or 'floor' but "
@@ -160,8 +160,8 @@ Choice division(const std::optional<std::string_view>& mode) {
 
 }  // namespace
 
-const Op<Tensor(Tensor, Tensor, std::optional<std::string_view>)> div_mode =
-    define<Tensor(Tensor, Tensor, std::optional<std::string_view>)>(
+const Op<Tensor(Tensor, Tensor, MaybeText)> div_mode =
+    define<Tensor(Tensor, Tensor, MaybeText)>(
         "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor")
   .doc(R"(
     Divides and rounds the quotient: "trunc" towards zero, "floor" down, None not at all.
@@ -173,16 +173,16 @@ const Op<Tensor(Tensor, Tensor, std::optional<std::string_view>)> div_mode =
   .node("DivBackward2")
   .forms(kAllForms)
   .number("self").number("other")
-  .choose([](const Tensor&, const Tensor&, const std::optional<std::string_view>& mode) {
+  .choose([](const Tensor&, const Tensor&, const MaybeText& mode) {
     return division(mode);
   })
   .grad("self", "grad, other, rounding_mode",
-        [](const Tensor& grad, const Tensor& other, const std::optional<std::string_view>& mode) {
+        [](const Tensor& grad, const Tensor& other, const MaybeText& mode) {
     return mode ? flat(grad) : grad / rl::conj(other);
   })
   .grad("other", "grad, self, other, rounding_mode",
         [](const Tensor& grad, const Tensor& self, const Tensor& other,
-           const std::optional<std::string_view>& mode) {
+           const MaybeText& mode) {
     return mode ? flat(grad) : -grad * rl::conj(self / other / other);
   });
 

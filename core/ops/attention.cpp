@@ -273,7 +273,7 @@ Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor&
   } else if (mask) {
     scores = scores + mask;
   }
-  Tensor p = mask ? Tensor(safe_softmax(scores, -1, std::optional<DType>()))
+  Tensor p = mask ? Tensor(safe_softmax(scores, -1, MaybeDType()))
                   : Tensor(softmax(scores, -1));
   check(dropout <= 1, "dropout probability has to be between 0 and 1, but got ", dropout);
   if (dropout > 0) p = p * dropout_noise(p, dropout);
@@ -284,7 +284,7 @@ Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor&
 }  // namespace
 
 const auto scaled_dot_product_attention = define<
-    Tensor(Tensor, Tensor, Tensor, Tensor, double, bool, std::optional<double>, bool)>(
+    Tensor(Tensor, Tensor, Tensor, Tensor, double, bool, MaybeDouble, bool)>(
     "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
     "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) "
     "-> Tensor")
@@ -299,7 +299,7 @@ const auto scaled_dot_product_attention = define<
   .forms(NN)
   .autocast(Autocast::Lower)
   .composite([](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
-                double dropout, bool causal, std::optional<double> scale, bool gqa) -> Tensor {
+                double dropout, bool causal, MaybeDouble scale, bool gqa) -> Tensor {
     check_operands(q, k, v, mask);
     const double factor = scale ? *scale : 1 / std::sqrt(double(q.size(-1)));
     if (takes(q, k, v, mask, dropout) && (gqa || q->sizes[1] == k->sizes[1]))

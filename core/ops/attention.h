@@ -8,6 +8,6 @@ namespace rl::ops {
 extern const Op<Tensor(Tensor, double)> dropout_noise;
 
 // Softmax along a dimension, zeros where all of a row is -inf.
-extern const Op<Tensor(Tensor, int64_t, std::optional<DType>)> safe_softmax;
+extern const Op<Tensor(Tensor, int64_t, MaybeDType)> safe_softmax;
 
 }  // namespace rl::ops

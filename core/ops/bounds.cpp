@@ -100,7 +100,7 @@ const auto fmin = define<Tensor(Tensor, Tensor)>("fmin(Tensor self, Tensor other
 
 namespace {
 
-using Bound = std::optional<Scalar>;
+using Bound = MaybeScalar;
 
 void refuse_complex_bounds(const Tensor& self, bool bound_complex) {
   check(!self.is_complex() && !bound_complex, ErrorKind::NotImplemented,

@@ -170,7 +170,6 @@ const auto isreal = define<Tensor(Tensor)>("isreal(Tensor self) -> Tensor")
     return Tensor(eq(zeros_like(without_zero ? to_dtype(self, DType::Float) : self), Scalar(0)));
   });
 
-using MaybeDouble = std::optional<double>;
 const Op<Tensor(Tensor, MaybeDouble, MaybeDouble, MaybeDouble)> nan_to_num =
     define<Tensor(Tensor, MaybeDouble, MaybeDouble, MaybeDouble)>(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor")
@@ -183,8 +182,8 @@ const Op<Tensor(Tensor, MaybeDouble, MaybeDouble, MaybeDouble)> nan_to_num =
   .out({.dtype = OutDType::Exact,
         .text = "nan_to_num: dtype of out: %G should be same as input: %W"})
   .forms(kAllForms)
-  .choose([](const Tensor& self, const std::optional<double>& nan,
-             const std::optional<double>& posinf, const std::optional<double>& neginf) {
+  .choose([](const Tensor& self, const MaybeDouble& nan,
+             const MaybeDouble& posinf, const MaybeDouble& neginf) {
     check(!self.is_complex() || !grad_enabled() || !requires_grad(self), "nan_to_num does not "
           "support automatic differentiation for outputs with complex dtype.");
     const double most = largest(self.dtype());

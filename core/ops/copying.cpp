@@ -273,25 +273,25 @@ const Op<Tensor(Tensor)> zero_ = define<Tensor(Tensor)>("zero_(Tensor(a!) self) 
   .effect([](const Tensor& self) { fill_value(self, 0); })
   .grad("self", "grad", [](const Tensor& grad) { return zeros_like(grad); });
 
-const auto to_copy_op = define<Tensor(Tensor, std::optional<DType>, std::optional<Device>, Format)>(
+const auto to_copy_op = define<Tensor(Tensor, MaybeDType, MaybeDevice, Format)>(
     "_to_copy(Tensor self, *, ScalarType? dtype=None, Device? device=None, "
     "MemoryFormat? memory_format=None) -> Tensor")
   .doc("A copy of another dtype, device or memory format: what Tensor.to makes.")
   .node("ToCopyBackward0")
   .forms(Hidden)
   .linear()
-  .infer([](Infer& r, const Tensor& self, std::optional<DType> dtype, std::optional<Device> device,
+  .infer([](Infer& r, const Tensor& self, MaybeDType dtype, MaybeDevice device,
             Format format) {
     const Device to = device.value_or(self.device());
     check(to.is_meta() || !self.is_meta(), ErrorKind::NotImplemented, "Cannot copy out of meta tensor; no data!");
     infer_format(r, self, dtype.value_or(self.dtype()), to, format);
   })
-  .kernel([](Tensor& result, const Tensor& self, std::optional<DType>, std::optional<Device>, Format) {
+  .kernel([](Tensor& result, const Tensor& self, MaybeDType, MaybeDevice, Format) {
     copy_data(result, self);
   })
   .grad("self", "grad", [](const Tensor& grad) { return grad; });
 
-Tensor to_copy(const Tensor& t, std::optional<DType> dtype, std::optional<Device> device, Format format) {
+Tensor to_copy(const Tensor& t, MaybeDType dtype, MaybeDevice device, Format format) {
   return to_copy_op(t, dtype, device, format);
 }
 

@@ -177,7 +177,7 @@ const auto unique_consecutive = define<Triple(Tensor, bool, bool, MaybeInt)>(
 namespace {
 
 void check_search(const Tensor& table, const Tensor& input, bool number, const Tensor& sorter,
-                  bool right, std::optional<std::string_view> side) {
+                  bool right, MaybeText side) {
   check(!side || *side == "left" || *side == "right",
         "torch.searchsorted(): side can only be 'left' or 'right' but got ", std::string(side.value_or("")));
   check(!side || *side == "right" || !right, "torch.searchsorted(): side and right can't be set to "
@@ -250,7 +250,7 @@ template <int N> void check_places_out(const Arg* args, const Tensor* targets) {
         " and out_int32 flag is ", narrow ? "True" : "False");
 }
 
-using Side = std::optional<std::string_view>;
+using Side = MaybeText;
 
 }  // namespace
 
@@ -467,7 +467,7 @@ void make_density(const Tensor& hist, const Tensor& edges) {
   copy_data(hist, h);
 }
 
-using Numbers = std::optional<Span<Scalar>>;
+using Numbers = MaybeNumbers;
 
 }  // namespace
 

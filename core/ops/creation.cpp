@@ -6,9 +6,6 @@
 namespace rl::ops {
 namespace {
 
-using MaybeDType = std::optional<DType>;
-using MaybeDevice = std::optional<Device>;
-
 void infer_sizes(Infer& r, Ints size, DType dtype, MaybeDevice device) {
   int64_t bytes = item_size(dtype);
   bool over = false, none = false;
@@ -30,7 +27,7 @@ void infer_like(Infer& r, const Tensor& self, MaybeDType dtype, MaybeDevice devi
 
 }  // namespace
 
-Device device_or_cpu(std::optional<Device> d) {
+Device device_or_cpu(MaybeDevice d) {
   if (d && d->type == DeviceType::CUDA) {
     fail(ErrorKind::Assertion, "Torch not compiled with CUDA enabled");
   }

@@ -150,7 +150,7 @@ void mark_cut(Tensor* outs, size_t n) {
   });
 }
 
-void call_view(const Record& r, const Arg* args, Value* results, OpNode* node) {
+void call_view(const Record& r, const Arg* args, Value* results, std::unique_ptr<OpNode> node) {
   r.produce(results, args);
   const Tensor& self = args[r.first_tensor].as_tensor();
   const bool list = results[0].arg().tag == Tag::Tensors;
@@ -166,7 +166,7 @@ void call_view(const Record& r, const Arg* args, Value* results, OpNode* node) {
       else record_replayed(r, args, v, self, kind);
     }
   }
-  if (node) node->attach(views.data(), views.size());
+  if (node) node.release()->attach(views.data(), views.size());
 }
 
 void finish_effect(const Record& r, const Arg* args, Value* results, Ref<Node> node) {
@@ -250,8 +250,7 @@ void call(const Record& r, const Arg* args, Value* results) {
   }
   std::unique_ptr<OpNode> node(record ? new OpNode(r, args, args) : nullptr);
   if (r.kind == Kind::View) {
-    call_view(r, args, results, node.get());
-    node.release();
+    call_view(r, args, results, std::move(node));
     return;
   }
   if (r.kind == Kind::Pointwise) {

@@ -346,7 +346,7 @@ const Op<Tensor(Tensor, Tensor, Tensor, Tensor, int64_t, int64_t, bool)>
   });
 
 const auto embedding_bag =
-    define<Bag(Tensor, Tensor, Tensor, bool, int64_t, bool, Tensor, bool, std::optional<int64_t>)>(
+    define<Bag(Tensor, Tensor, Tensor, bool, int64_t, bool, Tensor, bool, MaybeInt)>(
     "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, "
     "bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
     "Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) "
@@ -354,7 +354,7 @@ const auto embedding_bag =
   .doc("Sums, means or maxima of rows of a table, bag by bag.")
   .composite([](const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale,
                 int64_t mode, bool sparse, const Tensor& sample_weights, bool include_last,
-                std::optional<int64_t> padding) {
+                MaybeInt padding) {
     int64_t pad = padding.value_or(-1);
     if (padding) {
       const int64_t rows = weight->sizes[0];

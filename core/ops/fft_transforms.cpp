@@ -8,10 +8,6 @@
 namespace rl::ops {
 namespace {
 
-using MaybeInt = std::optional<int64_t>;
-using MaybeInts = std::optional<Ints>;
-using MaybeText = std::optional<std::string_view>;
-
 // ---- What every transform asks of its input and of out=.
 Tensor promoted(const Tensor& t, bool to_complex) {
   DType type = t.dtype();
@@ -200,8 +196,6 @@ Tensor shifted(const Tensor& self, MaybeInts dim, bool back) {
 }
 
 // ---- Frequencies.
-using MaybeDType = std::optional<DType>;
-using MaybeDevice = std::optional<Device>;
 
 void infer_frequencies(Infer& r, const char* name, int64_t n, MaybeDType dtype,
                        MaybeDevice device) {

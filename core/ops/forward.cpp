@@ -83,6 +83,8 @@ struct Forward {
   template <class Laid>
   void norm(const Dims& dims, bool centred, double eps, int weight, int bias, Laid laid);
   void two_passes();
+  bool recorded() const;
+  void enter_graph(bool recorded, std::vector<Tensor>& inputs, std::vector<Tensor>& directions);
   void add(Tensor& sum, const Tensor& t) const {
     if (t) sum = sum ? Tensor(sum + t) : t;
   }
@@ -217,12 +219,10 @@ bool Forward::channel_norm() {
 // A formula with the tangent in the place of the gradient: the derivative of each element.
 Tensor formula_of(const Forward& f, const Formula& formula, size_t target, const Tensor& result,
                   const Tensor& grad) {
-  Arg args[24];
-  std::deque<Tensor> kept;
-  Lowered& low = const_cast<Lowered&>(f.low);
+  Arg args[kMostSources];
   for (size_t k = 0; k < formula.sources.size(); ++k) {
     const Formula::Source& s = formula.sources[k];
-    const Arg& a = low[size_t(s.index)];
+    const Arg& a = f.low[size_t(s.index)];
     switch (s.kind) {
       case Formula::Source::Grad: args[k] = Arg(grad); break;
       case Formula::Source::Input: args[k] = a; break;
@@ -293,23 +293,42 @@ std::vector<Tensor> backward(const std::vector<Tensor>& outputs, const std::vect
   call.roots = Span<Edge>(roots.data(), roots.size());
   call.keep_graph = true;
   call.create_graph = create_graph;
-  call.accumulate = false;
   for (const Tensor& t : inputs) call.wanted.push_back(gradient_edge(t));
   return run_backward(call);
 }
 
-void Forward::two_passes() {
-  bool outer = false;
-  const auto look = [&](const Tensor& t) { outer |= t && (requires_grad(t) || recorded_below(t)); };
+// The derivative of `outputs` along `directions` of `inputs`: undefined where there is none.
+std::vector<Tensor> along(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                          const std::vector<Tensor>& directions, bool recorded) {
+  std::vector<Tensor> found(outputs.size());
+  if (outputs.empty()) return found;
+  std::vector<Tensor> stand_ins, linear_in_u, weights;
+  for (const Tensor& t : outputs) stand_ins.push_back(graph_input(zeros_for(t), false));
+  const std::vector<Tensor> g = backward(outputs, stand_ins, inputs, true);
+  for (size_t i = 0; i < g.size(); ++i) {
+    if (!g[i] || !requires_grad(g[i])) continue;
+    linear_in_u.push_back(g[i]);
+    weights.push_back(directions[i]);
+  }
+  return linear_in_u.empty() ? found : backward(linear_in_u, weights, stand_ins, recorded);
+}
+
+// Whether somebody below takes gradients of what the op is given.
+bool Forward::recorded() const {
+  bool any = false;
+  const auto look = [&](const Tensor& t) { any |= t && (requires_grad(t) || recorded_below(t)); };
   for (size_t i = 0; i < r.params.size(); ++i) {
     if (low[i].is_tensor()) look(low[i].as_tensor());
     else if (low[i].tag == Tag::Tensors)
       for (const Tensor& t : low[i].tensors()) look(t);
     for (const Tensor& t : tangents[i]) look(t);
   }
-  outer &= grad_enabled();
-  std::vector<Tensor> inputs, directions;
-  const EnableGrad record;
+  return any && grad_enabled();
+}
+
+// Puts what has a tangent into a graph, in the place of the argument.
+void Forward::enter_graph(bool recorded, std::vector<Tensor>& inputs,
+                          std::vector<Tensor>& directions) {
   for (size_t i = 0; i < r.params.size(); ++i) {
     if (!moves(i)) continue;
     Tensors list;
@@ -317,7 +336,7 @@ void Forward::two_passes() {
     for (size_t k = 0; k < tangents[i].size(); ++k) {
       Tensor x = many ? low[i].tensors()[k] : low[i].as_tensor();
       if (tangents[i][k]) {
-        x = graph_input(x, outer);
+        x = graph_input(x, recorded);
         inputs.push_back(x);
         directions.push_back(tangents[i][k]);
       }
@@ -326,47 +345,42 @@ void Forward::two_passes() {
     if (many) low.set(i, std::move(list));
     else low.set(i, list[0]);
   }
+}
+
+void Forward::two_passes() {
+  const bool outer = recorded(), list = r.returns[0].list;
+  std::vector<Tensor> inputs, directions, outputs;
+  const EnableGrad record;
+  enter_graph(outer, inputs, directions);
   call(low, primal);
-  std::vector<Tensor> outputs, stand_ins;
-  std::vector<int> places;
-  const auto take = [&](const Tensor& t, int place) {
-    if (!t || !requires_grad(t)) return;
-    outputs.push_back(t);
-    places.push_back(place);
-    stand_ins.push_back(graph_input(zeros_for(t), false));
-  };
-  const bool list = r.returns[0].list;
+  Tensors made;  // the results, or the items of the one that is a list
   if (list) {
-    int k = 0;
-    for (const Tensor& t : primal[0].tensors()) take(t, k++);
+    for (const Tensor& t : primal[0].tensors()) made.push_back(t);
   } else {
     for (int i = 0; i < r.visible; ++i)
-      if (primal[i].is_tensor()) take(primal[i].tensor(), i);
+      made.push_back(primal[i].is_tensor() ? primal[i].tensor() : Tensor());
   }
-  std::vector<Tensor> linear_in_u, weights;
-  if (!outputs.empty()) {
-    const std::vector<Tensor> g = backward(outputs, stand_ins, inputs, true);
-    for (size_t i = 0; i < g.size(); ++i) {
-      if (!g[i] || !requires_grad(g[i])) continue;
-      linear_in_u.push_back(g[i]);
-      weights.push_back(directions[i]);
-    }
+  std::vector<size_t> places;
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (!made[i] || !requires_grad(made[i])) continue;
+    outputs.push_back(made[i]);
+    places.push_back(i);
   }
-  std::vector<Tensor> found(outputs.size());
-  if (!linear_in_u.empty()) found = backward(linear_in_u, weights, stand_ins, outer);
+  const std::vector<Tensor> found = along(outputs, inputs, directions, outer);
   const auto cut = [&](const Tensor& t) { return t && !outer ? detached(t) : t; };
+  Tensors shift;
+  shift.resize(made.size());
+  for (size_t k = 0; k < places.size(); ++k) shift[places[k]] = cut(found[k]);
+  for (Tensor& t : made) t = cut(t);
   if (list) {
-    Tensors values, moves_of;
-    for (const Tensor& t : primal[0].tensors()) values.push_back(cut(t));
-    moves_of.resize(values.size());
-    for (size_t k = 0; k < places.size(); ++k) moves_of[size_t(places[k])] = cut(found[k]);
-    primal[0] = Value(std::move(values));
-    moved[0] = Value(std::move(moves_of));
+    primal[0] = Value(std::move(made));
+    moved[0] = Value(std::move(shift));
     return;
   }
-  for (int i = 0; i < r.visible; ++i)
-    if (primal[i].is_tensor()) primal[i] = Value(cut(primal[i].tensor()));
-  for (size_t k = 0; k < places.size(); ++k) moved[places[k]] = Value(cut(found[k]));
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (made[i]) primal[i] = Value(made[i]);
+    moved[i] = Value(shift[i]);
+  }
 }
 
 void Forward::run() {

@@ -536,7 +536,7 @@ const Op<Tensors(Tensor)> nonzero_numpy = define<Tensors(Tensor)>("nonzero_numpy
     return Tensors(unbind(nonzero(self.dim() ? self : Tensor(unsqueeze(self, 0))), 1));
   });
 
-const auto take_along_dim = define<Tensor(Tensor, Tensor, std::optional<int64_t>)>(
+const auto take_along_dim = define<Tensor(Tensor, Tensor, MaybeInt)>(
     "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
   .doc(R"(
     gather with input and indices broadcast to each other; of the flattened input without `dim`.
@@ -548,7 +548,7 @@ const auto take_along_dim = define<Tensor(Tensor, Tensor, std::optional<int64_t>
   )")
   .forms(Function | Method | Out)
   .exact_out()
-  .composite([](const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
+  .composite([](const Tensor& self, const Tensor& indices, MaybeInt dim) {
     check(indices.dtype() == DType::Int64, "torch.take_along_dim(): dtype of indices should be Long "
           "but got ", type_name_of(indices.dtype()));
     if (!dim) return Tensor(gather(view(self, Ints{-1}), 0, view(indices, Ints{-1}), false));

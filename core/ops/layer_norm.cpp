@@ -282,7 +282,7 @@ constexpr double kSmallDouble = 0x1p-52, kSmallFloat = 0x1p-23;  // the dtypes' 
 
 }  // namespace
 
-const auto fused_rms_norm = define<Pair(Tensor, Ints, Tensor, std::optional<double>)>(
+const auto fused_rms_norm = define<Pair(Tensor, Ints, Tensor, MaybeDouble)>(
     "_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) "
     "-> (Tensor output, Tensor rstd)")
   .doc("RMS normalisation, with the inverse root of each row's mean square.")
@@ -290,14 +290,14 @@ const auto fused_rms_norm = define<Pair(Tensor, Ints, Tensor, std::optional<doub
   .nondiff("rstd")
   .forms(Hidden)
   .infer([](Infer& r, const Tensor& input, Ints shape, const Tensor& weight,
-            std::optional<double>) {
+            MaybeDouble) {
     check_shapes(input, shape, weight, Tensor(), true);
     check_dtypes(input, weight, Tensor());
     result_in_format(r, input.sizes(), input, input.dtype());
     r.result(statistic_sizes(input, shape), compute_of(input.dtype()), input.device());
   })
   .kernel([](Tensor& output, Tensor& rstd, const Tensor& input, Ints shape, const Tensor& weight,
-             std::optional<double> eps) {
+             MaybeDouble eps) {
     const Rows s(input, shape);
     const Tensor plain = output.is_contiguous() ? output : empty(output.sizes(), output.dtype());
     const Tensor x = dense(input), gamma = dense(weight);
@@ -307,7 +307,7 @@ const auto fused_rms_norm = define<Pair(Tensor, Ints, Tensor, std::optional<doub
     if (!output.same(plain)) copy_data(output, plain);
   })
   .cost([](double& flops, double&, const Tensor& output, const Tensor&, Ints, const Tensor& weight,
-           std::optional<double>) {
+           MaybeDouble) {
     flops = double(output.numel()) * (3 + bool(weight));
   })
   .grad("input, weight", "grad.output, input, normalized_shape, rstd, weight, needs",
@@ -320,7 +320,7 @@ namespace {
 
 // Complex rows are divided by the root of their mean square itself, no magnitudes taken.
 Tensor complex_rms_norm(const Tensor& input, Ints shape, const Tensor& weight,
-                        std::optional<double> eps) {
+                        MaybeDouble eps) {
   Dims dims;
   for (size_t d = 0; d < shape.size(); ++d) dims.push_back(-int64_t(shape.size() - d));
   const double least = input.dtype() == DType::ComplexDouble ? kSmallDouble : kSmallFloat;
@@ -331,7 +331,7 @@ Tensor complex_rms_norm(const Tensor& input, Ints shape, const Tensor& weight,
 
 }  // namespace
 
-const auto rms_norm = define<Tensor(Tensor, Ints, Tensor, std::optional<double>)>(
+const auto rms_norm = define<Tensor(Tensor, Ints, Tensor, MaybeDouble)>(
     "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor")
   .doc(R"(
     Rows divided by the root of their mean square, then scaled by `weight`
@@ -341,7 +341,7 @@ const auto rms_norm = define<Tensor(Tensor, Ints, Tensor, std::optional<double>)
     tensor([0.8485, 1.1314])
   )")
   .composite([](const Tensor& input, Ints shape, const Tensor& weight,
-                std::optional<double> eps) -> Tensor {
+                MaybeDouble eps) -> Tensor {
     check_shapes(input, shape, weight, Tensor(), true);
     if (input.is_complex()) return complex_rms_norm(input, shape, weight, eps);
     check(input.is_floating() || input.is_meta(), ErrorKind::NotImplemented,

@@ -8,7 +8,6 @@ namespace rl::ops {
 namespace {
 
 using kernels::Least;
-using MaybeDouble = std::optional<double>;
 constexpr const char* kName = "torch.linalg.lstsq";
 
 Least read_driver(MaybeText driver) {

@@ -6,7 +6,6 @@
 
 namespace rl::ops {
 
-using MaybeText = std::optional<std::string_view>;
 using Two = std::pair<Tensor, Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
@@ -63,8 +62,7 @@ inline Tensor identity(int64_t n, DType dtype) {
 }
 
 // comparison.cpp
-extern const Op<Tensor(Tensor, std::optional<double>, std::optional<double>,
-                       std::optional<double>)> nan_to_num;
+extern const Op<Tensor(Tensor, MaybeDouble, MaybeDouble, MaybeDouble)> nan_to_num;
 // inverse.cpp, solve.cpp, cholesky.cpp, qr.cpp, svd.cpp, eigen.cpp
 extern const Op<Tensor(Tensor)> linalg_inv;
 extern const Op<Two(Tensor, bool)> inv_ex;                                 // linalg_inv_ex
@@ -84,8 +82,8 @@ Tensor pinv_gradient(const Tensor& grad, const Tensor& pinv, const Tensor& A);
 
 // norms.cpp
 Tensor matrix_norm_of(const Tensor& self, const Scalar& ord, Ints dim, bool keepdim,
-                      std::optional<DType> dtype);
+                      MaybeDType dtype);
 Tensor matrix_norm_of(const Tensor& self, std::string_view ord, Ints dim, bool keepdim,
-                      std::optional<DType> dtype);
+                      MaybeDType dtype);
 
 }  // namespace rl::ops

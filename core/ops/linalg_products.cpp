@@ -89,12 +89,12 @@ const Op<Tensor(Tensor, Tensor, int64_t)> linalg_cross = define<Tensor(Tensor, T
     return linalg_cross(grad, rl::conj(self), dim);
   });
 
-const auto cross = define<Tensor(Tensor, Tensor, std::optional<int64_t>)>(
+const auto cross = define<Tensor(Tensor, Tensor, MaybeInt)>(
     "cross(Tensor self, Tensor other, int? dim=None) -> Tensor")
   .doc("`linalg.cross`, by default along the first dimension of size 3.")
   .forms(Function | Method | Out)
   .out({.dtype = OutDType::Exact, .inputs = true, .same = true})
-  .composite([](const Tensor& self, const Tensor& other, std::optional<int64_t> dim) -> Tensor {
+  .composite([](const Tensor& self, const Tensor& other, MaybeInt dim) -> Tensor {
     if (dim) return linalg_cross(self, other, *dim);
     static bool said = false;
     warn_once(said, "Using torch.cross without specifying the dim arg is deprecated.\nPlease "
@@ -137,7 +137,7 @@ Tensor powers_of(const Tensor& x, int64_t n) {
 
 }  // namespace
 
-const auto linalg_vander = define<Tensor(Tensor, std::optional<int64_t>)>(
+const auto linalg_vander = define<Tensor(Tensor, MaybeInt)>(
     "linalg_vander(Tensor x, *, int? N=None) -> Tensor")
   .doc(R"(
     Matrices (..., n, N) whose rows are the powers 0 to N - 1 of the elements of x (..., n).
@@ -148,7 +148,7 @@ const auto linalg_vander = define<Tensor(Tensor, std::optional<int64_t>)>(
             [1., 3., 9.]])
   )")
   .forms(Linalg)
-  .composite([](const Tensor& x, std::optional<int64_t> N) -> Tensor {
+  .composite([](const Tensor& x, MaybeInt N) -> Tensor {
     check(x.dtype() != DType::Bool && !is_half(x.dtype()), "linalg.vander supports floating "
           "point, complex, and integer tensors, but got ", type_name_of(x.dtype()));
     const int64_t n = N ? *N : x.dim() ? x.size(-1) : 1;
@@ -159,7 +159,7 @@ const auto linalg_vander = define<Tensor(Tensor, std::optional<int64_t>)>(
     return cat(Tensors{full(first, Scalar(1), powers.dtype(), x.device()), powers}, -1);
   });
 
-const auto vander = define<Tensor(Tensor, std::optional<int64_t>, bool)>(
+const auto vander = define<Tensor(Tensor, MaybeInt, bool)>(
     "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor")
   .doc(R"(
     A matrix whose rows are powers of the elements of a vector, the highest first unless
@@ -170,7 +170,7 @@ const auto vander = define<Tensor(Tensor, std::optional<int64_t>, bool)>(
             [4, 2, 1],
             [9, 3, 1]])
   )")
-  .composite([](const Tensor& x, std::optional<int64_t> N, bool increasing) -> Tensor {
+  .composite([](const Tensor& x, MaybeInt N, bool increasing) -> Tensor {
     check(x.dim() == 1, "x must be a one-dimensional tensor.");
     const int64_t n = N.value_or(x.size(0));
     check(n >= 0, "N must be non-negative.");

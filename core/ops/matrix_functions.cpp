@@ -325,13 +325,13 @@ const auto tensorinv = define<Tensor(Tensor, int64_t)>(
     return reshape(made.first, Ints(sizes));
   });
 
-const auto tensorsolve = define<Tensor(Tensor, Tensor, std::optional<Ints>)>(
+const auto tensorsolve = define<Tensor(Tensor, Tensor, MaybeInts)>(
     "linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor")
   .doc("The X for which `tensordot(self, X, X.ndim)` is `other`; `dims` are moved last before.")
   .out({.text = "tensorsolve: Expected result to be safely castable from %W dtype, but got "
                 "result with dtype %G"})
   .forms(Linalg | Out)
-  .composite([](const Tensor& self, const Tensor& other, std::optional<Ints> dims) -> Tensor {
+  .composite([](const Tensor& self, const Tensor& other, MaybeInts dims) -> Tensor {
     Tensor A = self;
     if (dims) {
       Dims order;
@@ -386,7 +386,7 @@ void check_cond(const Tensor& A) {
 
 }  // namespace
 
-const auto cond = define<Tensor(Tensor, std::optional<Scalar>)>(
+const auto cond = define<Tensor(Tensor, MaybeScalar)>(
     "linalg_cond(Tensor self, Scalar? p=None) -> Tensor")
   .doc(R"(
     Condition numbers (...) of matrices in a matrix norm: by default the largest singular value over
@@ -398,7 +398,7 @@ const auto cond = define<Tensor(Tensor, std::optional<Scalar>)>(
   .out({.text = "linalg.cond: Expected result to be safely castable from %W dtype, but got "
                 "result with dtype %G"})
   .forms(Linalg | Out)
-  .composite([](const Tensor& A, const std::optional<Scalar>& p) -> Tensor {
+  .composite([](const Tensor& A, const MaybeScalar& p) -> Tensor {
     check_cond(A);
     const double ord = p ? p->to_double() : 2, size = std::abs(ord);
     if (A.numel() == 0) return empty_condition(A);

@@ -206,7 +206,7 @@ const auto tile = define<Tensor(Tensor, Ints)>("tile(Tensor self, int[] dims) ->
 namespace {
 
 // Index i as often as repeats says.
-Tensor interleaved(const Tensor& repeats, std::optional<int64_t> output_size) {
+Tensor interleaved(const Tensor& repeats, MaybeInt output_size) {
   check(repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, ErrorKind::NotImplemented,
         "\"repeat_interleave_cpu\" not implemented for '", type_name_of(repeats.dtype()), "'");
   check(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
@@ -232,7 +232,7 @@ Tensor interleaved(const Tensor& repeats, std::optional<int64_t> output_size) {
 
 }  // namespace
 
-const auto repeat_indices = define<Tensor(Tensor, std::optional<int64_t>)>(
+const auto repeat_indices = define<Tensor(Tensor, MaybeInt)>(
     "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor")
   .doc(R"(
     Each element, or slice along `dim`, repeated in place; a sole tensor gives indices.
@@ -241,13 +241,13 @@ const auto repeat_indices = define<Tensor(Tensor, std::optional<int64_t>)>(
     tensor([7, 7, 8, 8])
   )")
   .forms(Function)
-  .produce([](const Tensor& repeats, std::optional<int64_t> size) { return interleaved(repeats, size); });
+  .produce([](const Tensor& repeats, MaybeInt size) { return interleaved(repeats, size); });
 
-const auto repeat_interleave = define<Tensor(Tensor, Tensor, std::optional<int64_t>, std::optional<int64_t>)>(
+const auto repeat_interleave = define<Tensor(Tensor, Tensor, MaybeInt, MaybeInt)>(
     "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor")
   .forms(Function | Method)
-  .composite([](const Tensor& self, const Tensor& repeats, std::optional<int64_t> dim,
-                std::optional<int64_t> size) {
+  .composite([](const Tensor& self, const Tensor& repeats, MaybeInt dim,
+                MaybeInt size) {
     const Tensor input = dim ? self : Tensor(reshape(self, Ints{-1}));
     const int64_t d = wrap_dim(dim.value_or(0), input.dim());
     Tensor counts = repeats;
@@ -261,10 +261,10 @@ const auto repeat_interleave = define<Tensor(Tensor, Tensor, std::optional<int64
     return Tensor(index_select(input, d, repeat_indices(counts, size)));
   });
 
-const auto repeat_interleave_int = define<Tensor(Tensor, int64_t, std::optional<int64_t>, std::optional<int64_t>)>(
+const auto repeat_interleave_int = define<Tensor(Tensor, int64_t, MaybeInt, MaybeInt)>(
     "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor")
   .forms(Function | Method)
-  .composite([](const Tensor& self, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t>) {
+  .composite([](const Tensor& self, int64_t repeats, MaybeInt dim, MaybeInt) {
     check(repeats >= 0, "Repeats must be non-negative");
     Tensor input = dim ? self : Tensor(reshape(self, Ints{-1}));
     if (input.dim() == 0) input = reshape(input, Ints{1});

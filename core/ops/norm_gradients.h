@@ -5,7 +5,7 @@
 namespace rl::ops {
 
 // norms.cpp
-extern const Op<Tensor(Tensor, std::optional<Scalar>, Ints, bool)> norm_over;
+extern const Op<Tensor(Tensor, MaybeScalar, Ints, bool)> norm_over;
 
 struct SecondGradients { Tensor grad, input, weight; };
 

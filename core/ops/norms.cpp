@@ -10,7 +10,6 @@
 namespace rl::ops {
 namespace {
 
-using MaybeScalar = std::optional<Scalar>;
 using Text = std::string_view;
 
 std::string order_text(double p) {
@@ -32,7 +31,7 @@ DType norm_dtype(const char* name, const Tensor& self, MaybeDType dtype) {
   return *dtype;
 }
 
-void infer_vector_norm(Infer& r, const Tensor& self, double p, const MaybeDims& dim, bool keepdim,
+void infer_vector_norm(Infer& r, const Tensor& self, double p, const MaybeInts& dim, bool keepdim,
                        MaybeDType dtype) {
   const DType t = norm_dtype("linalg.vector_norm", self, dtype);
   const uint64_t mask = reduced_mask(dim, self.dim());
@@ -121,8 +120,8 @@ Tensor norm_backward(const Tensor& grad_out, const Tensor& self, double p, const
 
 }  // namespace
 
-const Op<Tensor(Tensor, Scalar, MaybeDims, bool, MaybeDType)> vector_norm =
-    define<Tensor(Tensor, Scalar, MaybeDims, bool, MaybeDType)>(
+const Op<Tensor(Tensor, Scalar, MaybeInts, bool, MaybeDType)> vector_norm =
+    define<Tensor(Tensor, Scalar, MaybeInts, bool, MaybeDType)>(
     "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *,"
     " ScalarType? dtype=None) -> Tensor")
   .doc(R"(
@@ -134,38 +133,38 @@ const Op<Tensor(Tensor, Scalar, MaybeDims, bool, MaybeDType)> vector_norm =
   )")
   .out({.dtype = OutDType::Exact, .internal = true})
   .forms(Linalg | Out)
-  .infer([](Infer& r, const Tensor& self, const Scalar& ord, MaybeDims dim, bool keepdim,
+  .infer([](Infer& r, const Tensor& self, const Scalar& ord, MaybeInts dim, bool keepdim,
             MaybeDType dtype) {
     check(!ord.is_complex(), "linalg.vector_norm: Expected a non-complex scalar as the order of "
           "norm.");
     infer_vector_norm(r, self, ord.to_double(), dim, keepdim, dtype);
   })
-  .kernel([](Tensor& result, const Tensor& self, const Scalar& ord, MaybeDims dim, bool,
+  .kernel([](Tensor& result, const Tensor& self, const Scalar& ord, MaybeInts dim, bool,
              MaybeDType) {
     norm_into(result, self, ord.to_double(), reduced_mask(dim, self.dim()));
   })
   .grad("self", "grad, self, ord, result, dim, keepdim",
         [](const Tensor& grad, const Tensor& self, const Scalar& ord, const Tensor& result,
-           MaybeDims dim, bool keepdim) {
+           MaybeInts dim, bool keepdim) {
     return norm_backward(grad, self, ord.to_double(), result, reduced_mask(dim, self.dim()),
                          keepdim);
   });
 
 // torch.norm of numbers over dimensions, as pairwise_distance calls it: another node's name.
-const Op<Tensor(Tensor, std::optional<Scalar>, Ints, bool)> norm_over =
-    define<Tensor(Tensor, std::optional<Scalar>, Ints, bool)>(
+const Op<Tensor(Tensor, MaybeScalar, Ints, bool)> norm_over =
+    define<Tensor(Tensor, MaybeScalar, Ints, bool)>(
     "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor")
   .doc("The p-norm over the dimensions named.")
   .node("NormBackward1")
   .forms(Hidden)
-  .infer([](Infer& r, const Tensor& self, std::optional<Scalar> p, Ints dim, bool keepdim) {
+  .infer([](Infer& r, const Tensor& self, MaybeScalar p, Ints dim, bool keepdim) {
     infer_vector_norm(r, self, p.value_or(2).to_double(), dim, keepdim, {});
   })
-  .kernel([](Tensor& result, const Tensor& self, std::optional<Scalar> p, Ints dim, bool) {
+  .kernel([](Tensor& result, const Tensor& self, MaybeScalar p, Ints dim, bool) {
     norm_into(result, self, p.value_or(2).to_double(), reduced_mask(dim, self.dim()));
   })
   .grad("self", "grad, self, p, dim, keepdim, result",
-        [](const Tensor& grad, const Tensor& self, std::optional<Scalar> p, Ints dim, bool keepdim,
+        [](const Tensor& grad, const Tensor& self, MaybeScalar p, Ints dim, bool keepdim,
            const Tensor& result) {
     return norm_backward(grad, self, p.value_or(2).to_double(), result,
                          reduced_mask(dim, self.dim()), keepdim);
@@ -275,7 +274,7 @@ const auto matrix_norm_named = define<Tensor(Tensor, Text, Ints, bool, MaybeDTyp
 namespace {
 
 // The two dimensions of a matrix that linalg.norm means.
-Dims matrix_dims(const Tensor& self, const MaybeDims& dim, bool ordered) {
+Dims matrix_dims(const Tensor& self, const MaybeInts& dim, bool ordered) {
   if (dim) return Dims(*dim);
   check(!ordered || self.dim() <= 2, "linalg.norm: If dim is not specified but ord is, the input "
         "must be 1D or 2D. Got ", self.dim(), "D.");
@@ -284,7 +283,7 @@ Dims matrix_dims(const Tensor& self, const MaybeDims& dim, bool ordered) {
 
 }  // namespace
 
-const auto linalg_norm = define<Tensor(Tensor, MaybeScalar, MaybeDims, bool, MaybeDType)>(
+const auto linalg_norm = define<Tensor(Tensor, MaybeScalar, MaybeInts, bool, MaybeDType)>(
     "linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *,"
     " ScalarType? dtype=None) -> Tensor")
   .doc(R"(
@@ -296,7 +295,7 @@ const auto linalg_norm = define<Tensor(Tensor, MaybeScalar, MaybeDims, bool, May
   .out({.dtype = OutDType::Exact, .text = "linalg.norm expected out tensor dtype %W but got: %G"})
   .forms(Linalg | Out)
   .exact_out()
-  .composite([](const Tensor& self, const MaybeScalar& ord, MaybeDims dim, bool keepdim,
+  .composite([](const Tensor& self, const MaybeScalar& ord, MaybeInts dim, bool keepdim,
                 MaybeDType dtype) {
     check(!dim || dim->size() == 1 || dim->size() == 2,
           "linalg.norm: If dim is specified, it must be of length 1 or 2. Got ", dim.value_or(Ints()));
@@ -306,13 +305,13 @@ const auto linalg_norm = define<Tensor(Tensor, MaybeScalar, MaybeDims, bool, May
     return Tensor(vector_norm(self, *ord, dims, keepdim, dtype));
   });
 
-const auto linalg_norm_named = define<Tensor(Tensor, Text, MaybeDims, bool, MaybeDType)>(
+const auto linalg_norm_named = define<Tensor(Tensor, Text, MaybeInts, bool, MaybeDType)>(
     "linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *,"
     " ScalarType? dtype=None) -> Tensor")
   .out({.dtype = OutDType::Exact, .text = "linalg.norm expected out tensor dtype %W but got: %G"})
   .forms(Linalg | Out)
   .exact_out()
-  .composite([](const Tensor& self, Text ord, MaybeDims dim, bool keepdim, MaybeDType dtype) {
+  .composite([](const Tensor& self, Text ord, MaybeInts dim, bool keepdim, MaybeDType dtype) {
     check(!dim || dim->size() == 1 || dim->size() == 2,
           "linalg.norm: If dim is specified, it must be of length 1 or 2. Got ", dim.value_or(Ints()));
     return matrix_norm_of(self, ord, dim ? Dims(*dim) : Dims{0, 1}, keepdim, dtype);

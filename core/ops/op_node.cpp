@@ -1,6 +1,8 @@
 // OpNode: edges, what is saved, and running the formulas.
 #include "ops/op_node.h"
+
 #include "autograd/transforms.h"
+#include "ops/call.h"
 
 namespace rl {
 
@@ -136,7 +138,7 @@ void OpNode::unpack(const Formula& f, const Ref<Node>& self, Value* values) {
   std::vector<std::pair<size_t, Saved>> packed;  // Python unpacks these: not under the lock
   {
     const Holding hold(lock_);
-    if (freed_) fail_again();
+    if (freed_) refuse_again();
     for (size_t i = 0; i < f.sources.size(); ++i) {
       if (f.slots[i] < 0) continue;
       Saved& saved = saved_[size_t(f.slots[i])];
@@ -147,15 +149,9 @@ void OpNode::unpack(const Formula& f, const Ref<Node>& self, Value* values) {
   for (const auto& [i, saved] : packed) values[i] = saved.unpack(self);
 }
 
-void OpNode::fail_again() {
-  if (freed_bytes >= 0) freed_bytes = ~freed_bytes;  // marks the node that was asked again
-  fail_freed();
-}
-
 void OpNode::run_formula(const Formula& f, const Tensors& grads, Tensors& made) {
-  constexpr size_t kMost = 24;
-  First<Arg, kMost> args(f.sources.size());
-  First<Value, kMost> unpacked(f.sources.size());
+  First<Arg, kMostSources> args(f.sources.size());
+  First<Value, kMostSources> unpacked(f.sources.size());
   bool any_grad = false, asks_grad = false;
   keep();
   const Ref<Node> self = Ref<Node>::take(this);
@@ -182,7 +178,7 @@ void OpNode::run_formula(const Formula& f, const Tensors& grads, Tensors& made) 
     for (size_t i = 0; i < f.sources.size(); ++i)
       if (f.slots[i] >= 0) args[i] = unpacked[i].arg();
   }
-  First<Value, kMost> out(f.targets.size());
+  First<Value, kMostParams> out(f.targets.size());
   f.call(args.data(), out.data());
   for (size_t t = 0; t < f.targets.size(); ++t) {
     const int p = f.targets[t];
@@ -197,7 +193,7 @@ void OpNode::run_formula(const Formula& f, const Tensors& grads, Tensors& made) 
 }
 
 Tensors OpNode::apply(Tensors&& grads) {
-  if (freed_) fail_again();
+  if (freed_) refuse_again();
   Tensors made;
   made.resize(next.size());
   if (!record_.no_derivative.empty()) {
@@ -251,6 +247,8 @@ int64_t OpNode::bytes() const {
 
 std::vector<std::pair<std::string, Tensor>> OpNode::saved_tensors() const {
   std::vector<std::pair<std::string, Tensor>> found;
+  const Holding hold(lock_);
+  if (freed_) return found;
   for (size_t i = 0; i < record_.saves.size() && i < saved_.size(); ++i) {
     const auto& source = record_.saves[i];
     const bool result = source.kind == Formula::Source::Result;

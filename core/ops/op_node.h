@@ -5,12 +5,15 @@
 
 namespace rl {
 
+constexpr size_t kMostSources = 24;  // values that one formula asks for
+
 class OpNode : public Node {
  public:
   // Takes the edges, and saves what the formulas of the needed inputs ask of the inputs.
   // `values` are the same arguments as they are to be saved: an in-place form clones self first.
   OpNode(const Record& r, const Arg* args, const Arg* values);
-  // Saves what they ask of the results, and makes the node their history: the results now own it.
+  // Saves what they ask of the results, and makes the node their history: the results now own it,
+  // and nobody else, even where this throws.
   void attach(const Tensor* results, size_t n);
   // Only saves; for in-place forms, whose history the caller rebases.
   void save_results(const Tensor* results, size_t n);
@@ -31,7 +34,6 @@ class OpNode : public Node {
   size_t first_edge(int param) const;
   size_t edge_count(int param) const;
   void unpack(const Formula& f, const Ref<Node>& self, Value* values);
-  void fail_again();
   bool has_saved_tensors();
   int64_t bytes() const;
   void run_formula(const Formula& f, const Tensors& grads, Tensors& made);

@@ -9,7 +9,7 @@ using Format = std::optional<MemoryFormat>;
 // arithmetic.cpp
 extern const Op<Tensor(Tensor, Tensor, Scalar)> add, sub, rsub;  // rsub: other - alpha * self
 extern const Op<Tensor(Tensor, Tensor)> mul, div;
-extern const Op<Tensor(Tensor, Tensor, std::optional<std::string_view>)> div_mode;
+extern const Op<Tensor(Tensor, Tensor, MaybeText)> div_mode;
 extern const Op<Tensor(Tensor)> neg;
 
 // fused_arithmetic.cpp, powers.cpp
@@ -29,7 +29,7 @@ extern const Op<Tensor(Tensor, Tensor)> eq, ne, lt, le, gt, ge, logical_and, log
     minimum;
 extern const Op<Tensor(Tensor)> logical_not, isnan, isfinite;
 extern const Op<Tensor(Tensor, Tensor, Tensor)> where;     // numbers may stand for the last two
-extern const Op<Tensor(Tensor, std::optional<Scalar>, std::optional<Scalar>)> clamp;
+extern const Op<Tensor(Tensor, MaybeScalar, MaybeScalar)> clamp;
 extern const Op<Tensor(Tensor, Scalar)> clamp_min, clamp_max;
 
 // copying.cpp
@@ -40,24 +40,24 @@ void set_zero(const Tensor& t);                            // inside kernels
 void set_value(const Tensor& t, const Scalar& value);
 void check_fits(const Scalar& value, DType dtype);          // "value cannot be converted to type"
 void copy_data(const Tensor& to, const Tensor& from);      // values only: no checks, no graph
-Tensor to_copy(const Tensor& t, std::optional<DType> dtype, std::optional<Device> device,
+Tensor to_copy(const Tensor& t, MaybeDType dtype, MaybeDevice device,
                Format format);
 Tensor to_dtype(const Tensor& t, DType dtype);             // the same tensor if it has it already
 void resize_output(const Tensor& out, Ints sizes);         // warns where PyTorch warns
 void resize_in_place(const Tensor& t, Ints sizes);
 
 // views.cpp
-extern const Op<Tensor(Tensor, Ints, Ints, std::optional<int64_t>)> as_strided;
+extern const Op<Tensor(Tensor, Ints, Ints, MaybeInt)> as_strided;
 extern const Op<Tensor(Tensor, Ints, bool)> expand;
 extern const Op<Tensor(Tensor, Ints)> view, reshape, permute, unsafe_view;
 extern const Op<Tensor(Tensor, int64_t, int64_t)> transpose, select;
 extern const Op<Tensor(Tensor, int64_t)> unsqueeze, squeeze_dim;
 extern const Op<Tensor(Tensor)> detach, t, squeeze, alias_op;
-extern const Op<Tensor(Tensor, int64_t, std::optional<int64_t>, std::optional<int64_t>, int64_t)>
+extern const Op<Tensor(Tensor, int64_t, MaybeInt, MaybeInt, int64_t)>
     slice;
 extern const Op<Tensors(Tensor, int64_t, int64_t)> split;
 extern const Op<Tensor(Tensor, Ints, int64_t, int64_t)> select_backward;
-extern const Op<Tensor(Tensor, Ints, int64_t, std::optional<int64_t>, std::optional<int64_t>,
+extern const Op<Tensor(Tensor, Ints, int64_t, MaybeInt, MaybeInt,
                        int64_t)> slice_backward;
 Tensor view_or_reshape(const Tensor& t, Ints sizes);
 Tensor as_strided_backward(const Tensor& grad, const Tensor& input, Ints size, Ints stride,
@@ -83,27 +83,27 @@ extern const Op<Tensor(Tensor)> conj, conj_view, resolve_conj, resolve_neg, real
     view_as_real, view_as_complex;
 
 // reduction.cpp
-extern const Op<Tensor(Tensor, std::optional<DType>)> sum, mean;
-extern const Op<Tensor(Tensor, std::optional<Ints>, bool, std::optional<DType>)> sum_dim, mean_dim;
+extern const Op<Tensor(Tensor, MaybeDType)> sum, mean;
+extern const Op<Tensor(Tensor, MaybeInts, bool, MaybeDType)> sum_dim, mean_dim;
 extern const Op<Tensor(Tensor)> any, all;
 Tensor sum_to_size(const Tensor& t, Ints sizes);           // undoes a broadcast
 
 // extrema.cpp, statistics.cpp
 extern const Op<Tensor(Tensor, Ints, bool)> amax, amin;
 extern const Op<std::pair<Tensor, Tensor>(Tensor, int64_t, bool)> max_dim, min_dim;
-extern const Op<Tensor(Tensor, std::optional<int64_t>, bool)> argmax, argmin;
-extern const Op<Tensor(Tensor, std::optional<Ints>, std::optional<Scalar>, bool)> var, std_;
-extern const Op<std::pair<Tensor, Tensor>(Tensor, std::optional<Ints>, std::optional<Scalar>, bool)>
+extern const Op<Tensor(Tensor, MaybeInt, bool)> argmax, argmin;
+extern const Op<Tensor(Tensor, MaybeInts, MaybeScalar, bool)> var, std_;
+extern const Op<std::pair<Tensor, Tensor>(Tensor, MaybeInts, MaybeScalar, bool)>
     var_mean, std_mean;
 
 // scan.cpp, sorting.cpp, norms.cpp
-extern const Op<Tensor(Tensor, int64_t, std::optional<DType>)> cumsum, cumprod;
+extern const Op<Tensor(Tensor, int64_t, MaybeDType)> cumsum, cumprod;
 extern const Op<Tensor(Tensor, int64_t)> logcumsumexp;
 extern const Op<std::pair<Tensor, Tensor>(Tensor, int64_t, bool)> sort;
 extern const Op<std::pair<Tensor, Tensor>(Tensor, int64_t, int64_t, bool, bool)> topk;
-extern const Op<Tensor(Tensor, std::optional<DType>)> prod;
+extern const Op<Tensor(Tensor, MaybeDType)> prod;
 extern const Op<Tensor(Tensor, Ints, bool)> logsumexp;
-extern const Op<Tensor(Tensor, Scalar, std::optional<Ints>, bool, std::optional<DType>)>
+extern const Op<Tensor(Tensor, Scalar, MaybeInts, bool, MaybeDType)>
     vector_norm;
 
 // indexing.cpp
@@ -126,7 +126,7 @@ extern const Op<Tensor(Tensor, Tensor, Tensor, Scalar, Scalar)> addmm, addmv, ad
 extern const Op<Tensor(Tensor, Tensor, Tensor)> linear;
 
 // softmax.cpp
-extern const Op<Tensor(Tensor, int64_t, std::optional<DType>)> softmax, log_softmax;
+extern const Op<Tensor(Tensor, int64_t, MaybeDType)> softmax, log_softmax;
 
 // masking.cpp
 extern const Op<Tensor(Tensor, Tensor, Scalar)> masked_fill;
@@ -135,12 +135,12 @@ extern const Op<Tensor(Tensor, Tensor, Tensor)> masked_scatter;
 
 // creation.cpp
 Tensor zeros(Ints sizes, DType dtype, Device device = {});
-Device device_or_cpu(std::optional<Device> d);             // refuses what is not there
+Device device_or_cpu(MaybeDevice d);  // refuses what is not there
 Tensor zeros_like(const Tensor& t);
 Tensor ones_like(const Tensor& t);
 Tensor arange(int64_t end, DType dtype);
 Tensor full(Ints sizes, const Scalar& value, DType dtype, Device device = {});
-extern const Op<Tensor(Tensor, Ints, Ints, std::optional<DType>, std::optional<Device>)>
+extern const Op<Tensor(Tensor, Ints, Ints, MaybeDType, MaybeDevice)>
     new_empty_strided;
 
 }  // namespace rl::ops

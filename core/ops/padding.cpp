@@ -190,7 +190,7 @@ RL_PAD(replication_pad2d, Edge::Replicate, 4, "ReplicationPad2DBackward0", kRepl
 RL_PAD(replication_pad3d, Edge::Replicate, 6, "ReplicationPad3DBackward0", kReplicate)
 #undef RL_PAD
 
-const auto pad = define<Tensor(Tensor, Ints, std::string_view, std::optional<double>)>(
+const auto pad = define<Tensor(Tensor, Ints, std::string_view, MaybeDouble)>(
     "pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor")
   .doc(R"(
     Pads the last dimensions; `mode` is constant, reflect, replicate or circular.
@@ -199,7 +199,7 @@ const auto pad = define<Tensor(Tensor, Ints, std::string_view, std::optional<dou
     tensor([0., 1., 2., 0.])
   )")
   .forms(NN)
-  .composite([](const Tensor& self, Ints pad, std::string_view mode, std::optional<double> value) {
+  .composite([](const Tensor& self, Ints pad, std::string_view mode, MaybeDouble value) {
     check(pad.size() % 2 == 0, "Padding length must be divisible by 2");
     check(int64_t(pad.size()) <= 2 * self.dim(), "Padding length should be less than or equal to "
           "two times the input dimension but got padding length ", int64_t(pad.size()),

@@ -9,7 +9,7 @@ namespace rl::ops {
 namespace {
 
 using Two = std::pair<Tensor, Tensor>;
-using Mode = std::optional<int64_t>;
+using Mode = MaybeInt;
 
 constexpr int64_t kManyRows = 25;  // from here on the Euclidean distance goes by a product
 

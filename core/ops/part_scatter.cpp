@@ -58,7 +58,6 @@ const Op<Tensor(Tensor, Tensor, int64_t, int64_t)> select_scatter =
     return select(grad, dim, index);
   });
 
-using MaybeInt = std::optional<int64_t>;
 const Op<Tensor(Tensor, Tensor, int64_t, MaybeInt, MaybeInt, int64_t)> slice_scatter =
     define<Tensor(Tensor, Tensor, int64_t, MaybeInt, MaybeInt, int64_t)>(
     "slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor")

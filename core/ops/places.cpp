@@ -20,9 +20,9 @@ class First {
     const int64_t* before = found_.load();
     while ((!before || here < before) && !found_.compare_exchange_weak(before, here)) {}
   }
-  std::optional<int64_t> value() const {
+  MaybeInt value() const {
     const int64_t* p = found_.load();
-    return p ? std::optional<int64_t>(*p) : std::nullopt;
+    return p ? MaybeInt(*p) : std::nullopt;
   }
 
  private:
@@ -100,7 +100,7 @@ void read_places(const Tensor& result, const Places& p) {
   });
 }
 
-std::optional<int64_t> read_checked(const Tensor& result, const Places& p, int64_t low,
+MaybeInt read_checked(const Tensor& result, const Places& p, int64_t low,
                                     int64_t high) {
   constexpr int64_t kRun = 1024;  // indices that are still in the nearest cache when read again
   StridedLoop over(p.shape);
@@ -183,7 +183,7 @@ Tensor positions_of(const Tensor& dense, const Nonzero& found) {
   return at;
 }
 
-std::optional<int64_t> outside(const Tensor& index, int64_t low, int64_t high) {
+MaybeInt outside(const Tensor& index, int64_t low, int64_t high) {
   StridedLoop over(index.sizes());
   over.add(index);
   over.prepare();

@@ -20,7 +20,7 @@ struct Places {
 // result[...] = data[... at places]; the result has the shape.
 void read_places(const Tensor& result, const Places& p);
 // The same, with each place checked on the way: the value of the first outside [low, high).
-std::optional<int64_t> read_checked(const Tensor& result, const Places& p, int64_t low,
+MaybeInt read_checked(const Tensor& result, const Places& p, int64_t low,
                                     int64_t high);
 // data[... at places] = values[...], in row order where places repeat.
 void write_places(const Places& p, const Tensor& values);
@@ -37,7 +37,7 @@ Nonzero find_nonzero(const Tensor& dense);
 Tensor positions_of(const Tensor& dense, const Nonzero& found);
 
 // The value of the first index outside [low, high), if there is one.
-std::optional<int64_t> outside(const Tensor& index, int64_t low, int64_t high);
+MaybeInt outside(const Tensor& index, int64_t low, int64_t high);
 // Indices with negatives counted from the end of `size`; the same tensor where there are none.
 Tensor without_negatives(const Tensor& index, int64_t size);
 

@@ -156,7 +156,6 @@ void expect_places(const char* op, Ints input, int64_t spatial, const Tensor& in
 
 // ---- The gradient of all max pools: places by index, and its own gradient, which reads them.
 
-
 const auto pool_gather = define<Tensor(Tensor, Tensor, int64_t)>(
     "_pool_gather(Tensor self, Tensor indices, int spatial) -> Tensor")
   .doc("Elements of planes at the positions that a max pool found.")
@@ -348,7 +347,6 @@ const auto max_pool1d = define<MaxPoolOne>(
 
 namespace {
 
-using MaybeInt = std::optional<int64_t>;
 using AvgPool = Tensor(Tensor, Ints, Ints, Ints, bool, bool, MaybeInt);
 
 Pooling averaging(Ints input, Ints output, Ints kernel, Ints stride, Ints padding, bool with_pad,

@@ -112,7 +112,6 @@ namespace {
 
 DType wide(bool complex) { return complex ? DType::ComplexDouble : DType::Double; }
 
-
 }  // namespace
 
 const auto float_power = define<Tensor(Tensor, Tensor)>(

@@ -39,7 +39,7 @@ Tensor threshold(const char* name, const Tensor& self, const Tensor& largest, Te
   return atol ? Tensor(maximum(column(atol), relative)) : relative;
 }
 
-Tensor number_tensor(std::optional<double> x, const Tensor& self) {
+Tensor number_tensor(MaybeDouble x, const Tensor& self) {
   if (!x) return Tensor();
   return full(Ints(), Scalar(*x), self.is_complex() ? real_of(self.dtype())
               : is_floating(self.dtype()) ? self.dtype() : DType::Float, self.device());
@@ -120,13 +120,13 @@ const Op<Tensor(Tensor, Tensor, Tensor, bool)> pinv_tensors =
   });
 
 const auto pinv_numbers =
-    define<Tensor(Tensor, std::optional<double>, std::optional<double>, bool)>(
+    define<Tensor(Tensor, MaybeDouble, MaybeDouble, bool)>(
     "linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None,"
     " bool hermitian=False) -> Tensor")
   .out({.text = "linalg.pinv: Expected result to be safely castable from %W dtype, but got "
                 "result with dtype %G"})
   .forms(Linalg | Out)
-  .composite([](const Tensor& self, std::optional<double> atol, std::optional<double> rtol,
+  .composite([](const Tensor& self, MaybeDouble atol, MaybeDouble rtol,
                 bool hermitian) {
     return pinv_tensors(self, number_tensor(atol, self), number_tensor(rtol, self), hermitian);
   });
@@ -158,13 +158,13 @@ const auto pinverse = define<Tensor(Tensor, double)>(
   });
 
 const auto rank_numbers =
-    define<Tensor(Tensor, std::optional<double>, std::optional<double>, bool)>(
+    define<Tensor(Tensor, MaybeDouble, MaybeDouble, bool)>(
     "linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None,"
     " bool hermitian=False) -> Tensor")
   .out({.text = "torch.linalg.matrix_rank: Expected result to be safely castable from %W "
                 "dtype, but got result with dtype %G"})
   .forms(Linalg | Out)
-  .composite([](const Tensor& self, std::optional<double> atol, std::optional<double> rtol,
+  .composite([](const Tensor& self, MaybeDouble atol, MaybeDouble rtol,
                 bool hermitian) {
     return rank_of(self, number_tensor(atol, self), number_tensor(rtol, self), hermitian);
   });

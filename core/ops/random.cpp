@@ -172,16 +172,16 @@ const auto random_to = define<Tensor(Tensor, int64_t, Generator*)>(
   .effect([](const Tensor& self, int64_t to, Generator* g) { fill_integers(self, 0, to, g); })
   .grad("self", "grad", no_gradient);
 
-const auto random_from = define<Tensor(Tensor, int64_t, std::optional<int64_t>, Generator*)>(
+const auto random_from = define<Tensor(Tensor, int64_t, MaybeInt, Generator*)>(
     "random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)")
   .node("RandomBackward2")
   .forms(Method)
-  .infer([](Infer&, const Tensor& self, int64_t from, std::optional<int64_t> to, Generator*) {
+  .infer([](Infer&, const Tensor& self, int64_t from, MaybeInt to, Generator*) {
     refuse_internal_overlap(self);
     if (to) check_integers(self.dtype(), from, *to);
     else if (from != INT64_MIN) check_range(self.dtype(), from, kernels::largest_natural(self.dtype()));
   })
-  .effect([](const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* generator) {
+  .effect([](const Tensor& self, int64_t from, MaybeInt to, Generator* generator) {
     if (to) return fill_integers(self, from, *to, generator);
     if (from == INT64_MIN) return each_run(self, generator, kernels::random_all);
     if (self.is_floating()) from = kernels::exact_from(self.dtype(), from);
@@ -286,9 +286,6 @@ const auto cauchy_ = define<Tensor(Tensor, double, double, Generator*)>(
 // ---- New tensors
 
 namespace {
-
-using MaybeDType = std::optional<DType>;
-using MaybeDevice = std::optional<Device>;
 
 void infer_new(Infer& r, Ints size, DType dtype, MaybeDevice device) {
   r.result(size, dtype, device_or_cpu(device));

@@ -8,9 +8,6 @@
 namespace rl::ops {
 namespace {
 
-using MaybeDType = std::optional<DType>;
-using MaybeDevice = std::optional<Device>;
-
 void infer_steps(Infer& r, const char* op, const Scalar& start, const Scalar& end, int64_t steps,
                  MaybeDType dtype, MaybeDevice device) {
   check(steps >= 0, "number of steps must be non-negative");

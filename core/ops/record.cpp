@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 
+#include "ops/op_node.h"
+
 namespace rl {
 
 std::deque<Record>& registry() {
@@ -291,6 +293,8 @@ void add_formula(Record& r, std::string_view targets, std::string_view sources, 
                        std::to_string(arity) + " values, but " +
                        std::to_string(f.sources.size()) + " are named");
   }
+  if (f.sources.size() > kMostSources)
+    faults().push_back(r.name + ": a gradient of '" + std::string(targets) + "' asks too much");
   r.formulas.push_back(std::move(f));
 }
 

@@ -8,7 +8,7 @@
 
 namespace rl::ops {
 
-uint64_t reduced_mask(const MaybeDims& dims, int64_t rank) {
+uint64_t reduced_mask(const MaybeInts& dims, int64_t rank) {
   if (!dims || dims->empty()) return kAllDims;
   check(rank <= 64, "only tensors with up to 64 dims are supported");
   uint64_t mask = 0;

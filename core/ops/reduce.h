@@ -8,13 +8,10 @@
 namespace rl::ops {
 
 using kernels::Fold;
-using MaybeDType = std::optional<DType>;
-using MaybeDims = std::optional<Ints>;
-using MaybeInt = std::optional<int64_t>;
 constexpr uint64_t kAllDims = ~uint64_t(0);
 
 // The dimensions to reduce, as bits; none named means all.
-uint64_t reduced_mask(const MaybeDims& dims, int64_t rank);
+uint64_t reduced_mask(const MaybeInts& dims, int64_t rank);
 uint64_t reduced_mask(int64_t dim, int64_t rank);
 Dims reduced_sizes(Ints sizes, uint64_t mask, bool keepdim);
 int64_t reduced_count(Ints sizes, uint64_t mask);

@@ -66,23 +66,23 @@ const Op<Tensor(Tensor, MaybeDType)> sum = define<Tensor(Tensor, MaybeDType)>(
     return expand(grad, sizes);
   });
 
-const Op<Tensor(Tensor, MaybeDims, bool, MaybeDType)> sum_dim =
-    define<Tensor(Tensor, MaybeDims, bool, MaybeDType)>(
+const Op<Tensor(Tensor, MaybeInts, bool, MaybeDType)> sum_dim =
+    define<Tensor(Tensor, MaybeInts, bool, MaybeDType)>(
     "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)"
     " -> Tensor")
   .node("SumBackward1")
   .out({.dtype = OutDType::Chosen, .internal = true})
   .forms(Function | Method | Out)
   .linear()
-  .infer([](Infer& r, const Tensor& self, MaybeDims dim, bool keepdim, MaybeDType dtype) {
+  .infer([](Infer& r, const Tensor& self, MaybeInts dim, bool keepdim, MaybeDType dtype) {
     r.result(reduced_sizes(self.sizes(), reduced_mask(dim, self.dim()), keepdim),
              sum_dtype(self, dtype), self.device());
   })
-  .kernel([](Tensor& result, const Tensor& self, MaybeDims dim, bool, MaybeDType) {
+  .kernel([](Tensor& result, const Tensor& self, MaybeInts dim, bool, MaybeDType) {
     sum_into(result, self, reduced_mask(dim, self.dim()));
   })
   .grad("self", "grad, self.sizes, dim, keepdim",
-        [](const Tensor& grad, Ints sizes, MaybeDims dim, bool keepdim) {
+        [](const Tensor& grad, Ints sizes, MaybeInts dim, bool keepdim) {
     const uint64_t mask = reduced_mask(dim, int64_t(sizes.size()));
     return expand(spread(grad, sizes, mask, keepdim), sizes);
   });
@@ -119,8 +119,8 @@ const Op<Tensor(Tensor, MaybeDType)> mean = define<Tensor(Tensor, MaybeDType)>(
     return expand(grad, sizes) / Scalar(numel_of(sizes));
   });
 
-const Op<Tensor(Tensor, MaybeDims, bool, MaybeDType)> mean_dim =
-    define<Tensor(Tensor, MaybeDims, bool, MaybeDType)>(
+const Op<Tensor(Tensor, MaybeInts, bool, MaybeDType)> mean_dim =
+    define<Tensor(Tensor, MaybeInts, bool, MaybeDType)>(
     "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
   .node("MeanBackward1")
   .out({.dtype = OutDType::Chosen, .check = [](const Arg* args, const Tensor* targets) {
@@ -130,15 +130,15 @@ const Op<Tensor(Tensor, MaybeDims, bool, MaybeDType)> mean_dim =
   }})
   .forms(Function | Method | Out)
   .linear()
-  .infer([](Infer& r, const Tensor& self, MaybeDims dim, bool keepdim, MaybeDType dtype) {
+  .infer([](Infer& r, const Tensor& self, MaybeInts dim, bool keepdim, MaybeDType dtype) {
     const DType t = mean_dtype(self, dtype);
     r.result(reduced_sizes(self.sizes(), reduced_mask(dim, self.dim()), keepdim), t, self.device());
   })
-  .kernel([](Tensor& result, const Tensor& self, MaybeDims dim, bool, MaybeDType) {
+  .kernel([](Tensor& result, const Tensor& self, MaybeInts dim, bool, MaybeDType) {
     mean_into(result, self, reduced_mask(dim, self.dim()));
   })
   .grad("self", "grad, self.sizes, dim, keepdim",
-        [](const Tensor& grad, Ints sizes, MaybeDims dim, bool keepdim) {
+        [](const Tensor& grad, Ints sizes, MaybeInts dim, bool keepdim) {
     const uint64_t mask = reduced_mask(dim, int64_t(sizes.size()));
     return expand(spread(grad, sizes, mask, keepdim), sizes) / Scalar(reduced_count(sizes, mask));
   });
@@ -165,8 +165,8 @@ Tensor without_nan(const Tensor& self) {
 
 }  // namespace
 
-const Op<Tensor(Tensor, MaybeDims, bool, MaybeDType)> nansum =
-    define<Tensor(Tensor, MaybeDims, bool, MaybeDType)>(
+const Op<Tensor(Tensor, MaybeInts, bool, MaybeDType)> nansum =
+    define<Tensor(Tensor, MaybeInts, bool, MaybeDType)>(
     "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)"
     " -> Tensor")
   .doc(R"(
@@ -177,26 +177,26 @@ const Op<Tensor(Tensor, MaybeDims, bool, MaybeDType)> nansum =
   )")
   .out({.dtype = OutDType::Chosen, .internal = true})
   .forms(Function | Method | Out)
-  .infer([](Infer& r, const Tensor& self, MaybeDims dim, bool keepdim, MaybeDType dtype) {
+  .infer([](Infer& r, const Tensor& self, MaybeInts dim, bool keepdim, MaybeDType dtype) {
     check(!self.is_complex(), "nansum on CPU does not support complex inputs");
     r.result(reduced_sizes(self.sizes(), reduced_mask(dim, self.dim()), keepdim),
              sum_dtype(self, dtype), self.device());
   })
-  .kernel([](Tensor& result, const Tensor& self, MaybeDims dim, bool, MaybeDType) {
+  .kernel([](Tensor& result, const Tensor& self, MaybeInts dim, bool, MaybeDType) {
     check(!self.is_floating() || is_differentiable(result.dtype()) || self.numel() == 0,
           ErrorKind::NotImplemented, "\"nansum_cpu\" not implemented for '",
           type_name_of(result.dtype()), "'");
     sum_into(result, self.is_floating() ? without_nan(self) : self, reduced_mask(dim, self.dim()));
   })
   .grad("self", "grad, self, dim, keepdim",
-        [](const Tensor& grad, const Tensor& self, MaybeDims dim, bool keepdim) {
+        [](const Tensor& grad, const Tensor& self, MaybeInts dim, bool keepdim) {
     const uint64_t mask = reduced_mask(dim, self.dim());
     const Tensor whole = expand(spread(to_dtype(grad, self.dtype()), self.sizes(), mask, keepdim),
                                 self.sizes());
     return whole * logical_not(isnan(self));
   });
 
-const auto nanmean = define<Tensor(Tensor, MaybeDims, bool, MaybeDType)>(
+const auto nanmean = define<Tensor(Tensor, MaybeInts, bool, MaybeDType)>(
     "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)"
     " -> Tensor")
   .doc(R"(
@@ -207,7 +207,7 @@ const auto nanmean = define<Tensor(Tensor, MaybeDims, bool, MaybeDType)>(
   )")
   .out({.dtype = OutDType::Chosen})
   .forms(Function | Method | Out)
-  .composite([](const Tensor& self, MaybeDims dim, bool keepdim, MaybeDType dtype) {
+  .composite([](const Tensor& self, MaybeInts dim, bool keepdim, MaybeDType dtype) {
     check(is_differentiable(self.dtype()), "nanmean(): expected input to have floating point or "
           "complex dtype but got ", type_name_of(self.dtype()));
     const Tensor total = nansum(self, dim, keepdim, dtype);
@@ -318,7 +318,7 @@ void all_into(const Tensor& out, const Tensor& self, uint64_t mask) {
             double(reduced_count(self.sizes(), mask)));
 }
 // any, all and count_nonzero: an empty list of dims differs from none at all.
-uint64_t listed_mask(const MaybeDims& dims, int64_t rank) {
+uint64_t listed_mask(const MaybeInts& dims, int64_t rank) {
   return dims && dims->empty() ? 0 : reduced_mask(dims, rank);
 }
 
@@ -349,15 +349,15 @@ const auto any_dim = define<Tensor(Tensor, int64_t, bool)>(
     any_into(result, self, reduced_mask(dim, self.dim()));
   });
 
-const auto any_dims = define<Tensor(Tensor, MaybeDims, bool)>(
+const auto any_dims = define<Tensor(Tensor, MaybeInts, bool)>(
     "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
   .out({.dtype = OutDType::Truth, .internal = true,
         .text = "any only supports bool tensor for result, got: %G"})
   .forms(Function | Method | Out)
-  .infer([](Infer& r, const Tensor& self, MaybeDims dim, bool keepdim) {
+  .infer([](Infer& r, const Tensor& self, MaybeInts dim, bool keepdim) {
     infer_truth(r, self, listed_mask(dim, self.dim()), keepdim);
   })
-  .kernel([](Tensor& result, const Tensor& self, MaybeDims dim, bool) {
+  .kernel([](Tensor& result, const Tensor& self, MaybeInts dim, bool) {
     any_into(result, self, listed_mask(dim, self.dim()));
   });
 
@@ -386,15 +386,15 @@ const auto all_dim = define<Tensor(Tensor, int64_t, bool)>(
     all_into(result, self, reduced_mask(dim, self.dim()));
   });
 
-const auto all_dims = define<Tensor(Tensor, MaybeDims, bool)>(
+const auto all_dims = define<Tensor(Tensor, MaybeInts, bool)>(
     "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
   .out({.dtype = OutDType::Truth, .internal = true,
         .text = "all only supports bool tensor for result, got: %G"})
   .forms(Function | Method | Out)
-  .infer([](Infer& r, const Tensor& self, MaybeDims dim, bool keepdim) {
+  .infer([](Infer& r, const Tensor& self, MaybeInts dim, bool keepdim) {
     infer_truth(r, self, listed_mask(dim, self.dim()), keepdim);
   })
-  .kernel([](Tensor& result, const Tensor& self, MaybeDims dim, bool) {
+  .kernel([](Tensor& result, const Tensor& self, MaybeInts dim, bool) {
     all_into(result, self, listed_mask(dim, self.dim()));
   });
 

@@ -205,21 +205,21 @@ const auto normal_std = define<Tensor(double, Tensor, Generator*)>(
   })
   .grad("std", "grad, std.sizes", zero_of);
 
-const auto normal_numbers = define<Tensor(double, double, Ints, Generator*, std::optional<DType>,
-                                          std::optional<Device>)>(
+const auto normal_numbers = define<Tensor(double, double, Ints, Generator*, MaybeDType,
+                                          MaybeDevice)>(
     "normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, "
     "ScalarType? dtype=None, Device? device=None) -> Tensor")
   .out({.quiet = true})
   .forms(Function | Out)
-  .infer([](Infer& r, double, double std, Ints size, Generator*, std::optional<DType> dtype,
-            std::optional<Device> device) {
+  .infer([](Infer& r, double, double std, Ints size, Generator*, MaybeDType dtype,
+            MaybeDevice device) {
     check(std >= 0, "normal expects std >= 0.0, but found std ", std);
     const DType t = dtype.value_or(default_dtype());
     if (!is_differentiable(t)) not_for("normal_kernel_cpu", t);
     r.result(size, t, device_or_cpu(device));
   })
-  .factory([](Tensor& result, double mean, double std, Ints, Generator* g, std::optional<DType>,
-              std::optional<Device>) { fill_normal(result, mean, std, g); });
+  .factory([](Tensor& result, double mean, double std, Ints, Generator* g, MaybeDType,
+              MaybeDevice) { fill_normal(result, mean, std, g); });
 
 // ---- Counts and choices
 
@@ -461,19 +461,19 @@ const auto feature_alpha_dropout_ = define<Tensor(Tensor, double, bool)>(
   .forms(Function)
   .composite([](const Tensor& x, double p, bool train) { return drop(x, p, train, true, true, true); });
 
-const auto native_dropout = define<std::pair<Tensor, Tensor>(Tensor, double, std::optional<bool>)>(
+const auto native_dropout = define<std::pair<Tensor, Tensor>(Tensor, double, MaybeBool)>(
     "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)")
   .doc("dropout that also returns the mask of what was kept.")
   .forms(Function)
   .nondiff("result1")
-  .infer([](Infer& r, const Tensor& input, double, std::optional<bool> train) {
+  .infer([](Infer& r, const Tensor& input, double, MaybeBool train) {
     check(!train.value_or(true) || is_differentiable(input.dtype()), "result type Float can't be cast "
           "to the desired output type ", type_name_of(input.dtype()));
     refuse_complex_gradient("native_dropout", input);
     r.like(input);
     r.result(input.sizes(), DType::Bool, input.device());
   })
-  .kernel([](Tensor& result, Tensor& mask, const Tensor& input, double p, std::optional<bool> train) {
+  .kernel([](Tensor& result, Tensor& mask, const Tensor& input, double p, MaybeBool train) {
     NoGrad quiet;
     if (!train.value_or(true)) {
       set_value(mask, true);
@@ -486,7 +486,7 @@ const auto native_dropout = define<std::pair<Tensor, Tensor>(Tensor, double, std
     mul.in_place(result, Scalar(p == 1 ? 0.0 : 1 / (1 - p)));
   })
   .grad("input", "grad.result, result1, p, train",
-        [](const Tensor& grad, const Tensor& mask, double p, std::optional<bool> train) {
+        [](const Tensor& grad, const Tensor& mask, double p, MaybeBool train) {
     const double scale = !train.value_or(false) ? 1.0 : p == 1 ? 0.0 : 1 / (1 - p);
     return grad * mask * Scalar(scale);
   });

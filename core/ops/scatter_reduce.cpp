@@ -5,7 +5,6 @@
 #include "ops/ops.h"
 #include "ops/scatter.h"
 
-
 namespace rl::ops {
 namespace {
 

@@ -11,8 +11,6 @@
 namespace rl::ops {
 namespace {
 
-using MaybeDType = std::optional<DType>;
-
 // A dense tensor seen as [outer, n, inner] around `dim`.
 struct Around {
   int64_t outer = 1, n = 1, inner = 1;

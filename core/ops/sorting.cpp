@@ -102,18 +102,18 @@ const Op<Pair(Tensor, int64_t, bool)> sort = define<Pair(Tensor, int64_t, bool)>
     return selection_backward(grad, dim, indices, sizes, true);
   });
 
-const Op<Pair(Tensor, std::optional<bool>, int64_t, bool)> sort_stable =
-    define<Pair(Tensor, std::optional<bool>, int64_t, bool)>(
+const Op<Pair(Tensor, MaybeBool, int64_t, bool)> sort_stable =
+    define<Pair(Tensor, MaybeBool, int64_t, bool)>(
     "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)"
     " -> (Tensor values, Tensor indices)")
   .node("SortBackward1")
   .forms(Function | Method | Out)
   .exact_out()
   .nondiff("indices")
-  .infer([](Infer& r, const Tensor& self, std::optional<bool>, int64_t dim, bool) {
+  .infer([](Infer& r, const Tensor& self, MaybeBool, int64_t dim, bool) {
     infer_sort(r, self, dim);
   })
-  .kernel([](Tensor& values, Tensor& indices, const Tensor& self, std::optional<bool> stable,
+  .kernel([](Tensor& values, Tensor& indices, const Tensor& self, MaybeBool stable,
              int64_t dim, bool descending) {
     sort_into(values, indices, self, dim, descending, stable.value_or(false));
   })

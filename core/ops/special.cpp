@@ -319,16 +319,16 @@ const auto entr = special("entr", kernels::entr, R"(
     return grad * -(log(self) + Scalar(1));
   });
 
-const auto logit_backward = define<Tensor(Tensor, Tensor, std::optional<double>)>(
+const auto logit_backward = define<Tensor(Tensor, Tensor, MaybeDouble)>(
     "logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor")
   .doc("The gradient of `logit`.")
   .forms(Hidden | Out)
-  .choose([](const Tensor&, const Tensor&, const std::optional<double>& eps) {
+  .choose([](const Tensor&, const Tensor&, const MaybeDouble& eps) {
     return Choice{&kernels::logit_backward, Promote::Default, 1, {eps.value_or(-1)}};
   })
   .no_derivative("derivative for aten::logit_backward is not implemented");
 
-const auto logit = define<Tensor(Tensor, std::optional<double>)>(
+const auto logit = define<Tensor(Tensor, MaybeDouble)>(
     "logit(Tensor self, float? eps=None) -> Tensor")
   .doc(R"(
     log(x / (1 - x)), with x first limited to [eps, 1 - eps] where `eps` is given.
@@ -338,7 +338,7 @@ const auto logit = define<Tensor(Tensor, std::optional<double>)>(
   )")
   .alias("special.logit")
   .forms(kAllForms)
-  .choose([](const Tensor& self, const std::optional<double>& eps) {
+  .choose([](const Tensor& self, const MaybeDouble& eps) {
     double least = eps.value_or(-1), most = 1 - least;
     if (eps && is_half(self.dtype())) {  // PyTorch takes the bounds in the input's own dtype
       const auto round = [&](double x) {
@@ -351,7 +351,7 @@ const auto logit = define<Tensor(Tensor, std::optional<double>)>(
     return Choice{&kernels::logit, Promote::Float, 2, {least, most}};
   })
   .grad("self", "grad, self, eps",
-        [](const Tensor& grad, const Tensor& self, const std::optional<double>& eps) {
+        [](const Tensor& grad, const Tensor& self, const MaybeDouble& eps) {
     if (!grad_enabled()) return Tensor(logit_backward(grad, self, eps));
     const double least = eps.value_or(0);
     const Tensor inside = logical_and(Tensor(ge(self, Scalar(least))),

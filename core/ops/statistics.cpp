@@ -9,7 +9,6 @@
 namespace rl::ops {
 namespace {
 
-using MaybeScalar = std::optional<Scalar>;
 using Pair = std::pair<Tensor, Tensor>;
 
 // One part of complex numbers, as a real tensor over their memory.
@@ -51,7 +50,7 @@ void spread_into(const Tensor& variance, const Tensor& mean, const Tensor& self,
   copy_data(variance, alias(deviation, variance.sizes(), contiguous_strides(variance.sizes()), 0));
 }
 
-void infer_spread(Infer& r, const char* name, const Tensor& self, const MaybeDims& dim,
+void infer_spread(Infer& r, const char* name, const Tensor& self, const MaybeInts& dim,
                   bool keepdim, bool means) {
   check(is_differentiable(self.dtype()), name,
         " only support floating point and complex dtypes");
@@ -61,7 +60,7 @@ void infer_spread(Infer& r, const char* name, const Tensor& self, const MaybeDim
 }
 
 // d var / d x = 2 (x - mean) / (n - correction); nothing varies in what has no degree of freedom.
-Tensor var_backward(const Tensor& grad, const Tensor& self, const MaybeDims& dim,
+Tensor var_backward(const Tensor& grad, const Tensor& self, const MaybeInts& dim,
                     const MaybeScalar& correction, bool keepdim) {
   const uint64_t mask = reduced_mask(dim, self.dim());
   const double freedom = double(reduced_count(self.sizes(), mask)) -
@@ -74,11 +73,11 @@ Tensor var_backward(const Tensor& grad, const Tensor& self, const MaybeDims& dim
   return spread(grad, self.sizes(), mask, keepdim) * Scalar(2.0 / freedom) * centred;
 }
 Tensor std_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
-                    const MaybeDims& dim, const MaybeScalar& correction, bool keepdim) {
+                    const MaybeInts& dim, const MaybeScalar& correction, bool keepdim) {
   const Tensor halved = zero_where(eq(result, Scalar(0)), grad / (result * Scalar(2)));
   return var_backward(halved, self, dim, correction, keepdim);
 }
-Tensor mean_backward(const Tensor& grad, const Tensor& self, const MaybeDims& dim, bool keepdim) {
+Tensor mean_backward(const Tensor& grad, const Tensor& self, const MaybeInts& dim, bool keepdim) {
   const uint64_t mask = reduced_mask(dim, self.dim());
   return expand(spread(grad, self.sizes(), mask, keepdim), self.sizes()) /
          Scalar(reduced_count(self.sizes(), mask));
@@ -93,16 +92,16 @@ const auto var_all = define<Tensor(Tensor, bool)>("var(Tensor self, bool unbiase
     return Tensor(var(self, std::nullopt, correction_of(unbiased)));
   });
 
-const auto var_dim = define<Tensor(Tensor, MaybeDims, bool, bool)>(
+const auto var_dim = define<Tensor(Tensor, MaybeInts, bool, bool)>(
     "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor")
   .out({.dtype = OutDType::Computed, .internal = true})
   .forms(Function | Method | Out)
-  .composite([](const Tensor& self, MaybeDims dim, bool unbiased, bool keepdim) {
+  .composite([](const Tensor& self, MaybeInts dim, bool unbiased, bool keepdim) {
     return Tensor(var(self, dim, correction_of(unbiased), keepdim));
   });
 
-const Op<Tensor(Tensor, MaybeDims, MaybeScalar, bool)> var =
-    define<Tensor(Tensor, MaybeDims, MaybeScalar, bool)>(
+const Op<Tensor(Tensor, MaybeInts, MaybeScalar, bool)> var =
+    define<Tensor(Tensor, MaybeInts, MaybeScalar, bool)>(
     "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)"
     " -> Tensor")
   .doc(R"(
@@ -114,15 +113,15 @@ const Op<Tensor(Tensor, MaybeDims, MaybeScalar, bool)> var =
   .node("VarBackward0")
   .out({.dtype = OutDType::Computed, .internal = true})
   .forms(Function | Method | Out)
-  .infer([](Infer& r, const Tensor& self, MaybeDims dim, const MaybeScalar&, bool keepdim) {
+  .infer([](Infer& r, const Tensor& self, MaybeInts dim, const MaybeScalar&, bool keepdim) {
     infer_spread(r, "std and var", self, dim, keepdim, false);
   })
-  .kernel([](Tensor& result, const Tensor& self, MaybeDims dim, const MaybeScalar& correction,
+  .kernel([](Tensor& result, const Tensor& self, MaybeInts dim, const MaybeScalar& correction,
              bool) {
     spread_into(result, Tensor(), self, reduced_mask(dim, self.dim()), correction, false);
   })
   .grad("self", "grad, self, dim, correction, keepdim",
-        [](const Tensor& grad, const Tensor& self, MaybeDims dim, const MaybeScalar& correction,
+        [](const Tensor& grad, const Tensor& self, MaybeInts dim, const MaybeScalar& correction,
            bool keepdim) { return var_backward(grad, self, dim, correction, keepdim); });
 
 const auto std_all = define<Tensor(Tensor, bool)>("std(Tensor self, bool unbiased=True) -> Tensor")
@@ -131,16 +130,16 @@ const auto std_all = define<Tensor(Tensor, bool)>("std(Tensor self, bool unbiase
     return Tensor(std_(self, std::nullopt, correction_of(unbiased)));
   });
 
-const auto std_dim = define<Tensor(Tensor, MaybeDims, bool, bool)>(
+const auto std_dim = define<Tensor(Tensor, MaybeInts, bool, bool)>(
     "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor")
   .out({.dtype = OutDType::Computed, .internal = true})
   .forms(Function | Method | Out)
-  .composite([](const Tensor& self, MaybeDims dim, bool unbiased, bool keepdim) {
+  .composite([](const Tensor& self, MaybeInts dim, bool unbiased, bool keepdim) {
     return Tensor(std_(self, dim, correction_of(unbiased), keepdim));
   });
 
-const Op<Tensor(Tensor, MaybeDims, MaybeScalar, bool)> std_ =
-    define<Tensor(Tensor, MaybeDims, MaybeScalar, bool)>(
+const Op<Tensor(Tensor, MaybeInts, MaybeScalar, bool)> std_ =
+    define<Tensor(Tensor, MaybeInts, MaybeScalar, bool)>(
     "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)"
     " -> Tensor")
   .doc(R"(
@@ -152,15 +151,15 @@ const Op<Tensor(Tensor, MaybeDims, MaybeScalar, bool)> std_ =
   .node("StdBackward0")
   .out({.dtype = OutDType::Computed, .internal = true})
   .forms(Function | Method | Out)
-  .infer([](Infer& r, const Tensor& self, MaybeDims dim, const MaybeScalar&, bool keepdim) {
+  .infer([](Infer& r, const Tensor& self, MaybeInts dim, const MaybeScalar&, bool keepdim) {
     infer_spread(r, "std and var", self, dim, keepdim, false);
   })
-  .kernel([](Tensor& result, const Tensor& self, MaybeDims dim, const MaybeScalar& correction,
+  .kernel([](Tensor& result, const Tensor& self, MaybeInts dim, const MaybeScalar& correction,
              bool) {
     spread_into(result, Tensor(), self, reduced_mask(dim, self.dim()), correction, true);
   })
   .grad("self", "grad, self, result, dim, correction, keepdim",
-        [](const Tensor& grad, const Tensor& self, const Tensor& result, MaybeDims dim,
+        [](const Tensor& grad, const Tensor& self, const Tensor& result, MaybeInts dim,
            const MaybeScalar& correction, bool keepdim) {
     return std_backward(grad, self, result, dim, correction, keepdim);
   });
@@ -171,15 +170,15 @@ const auto var_mean_all = define<Pair(Tensor, bool)>(
     return Pair(var_mean(self, std::nullopt, correction_of(unbiased)));
   });
 
-const auto var_mean_dim = define<Pair(Tensor, MaybeDims, bool, bool)>(
+const auto var_mean_dim = define<Pair(Tensor, MaybeInts, bool, bool)>(
     "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False)"
     " -> (Tensor, Tensor)")
-  .composite([](const Tensor& self, MaybeDims dim, bool unbiased, bool keepdim) {
+  .composite([](const Tensor& self, MaybeInts dim, bool unbiased, bool keepdim) {
     return Pair(var_mean(self, dim, correction_of(unbiased), keepdim));
   });
 
-const Op<Pair(Tensor, MaybeDims, MaybeScalar, bool)> var_mean =
-    define<Pair(Tensor, MaybeDims, MaybeScalar, bool)>(
+const Op<Pair(Tensor, MaybeInts, MaybeScalar, bool)> var_mean =
+    define<Pair(Tensor, MaybeInts, MaybeScalar, bool)>(
     "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None,"
     " bool keepdim=False) -> (Tensor, Tensor)")
   .doc(R"(
@@ -189,15 +188,15 @@ const Op<Pair(Tensor, MaybeDims, MaybeScalar, bool)> var_mean =
     (tensor(1.), tensor(2.))
   )")
   .node("VarMeanBackward0")
-  .infer([](Infer& r, const Tensor& self, MaybeDims dim, const MaybeScalar&, bool keepdim) {
+  .infer([](Infer& r, const Tensor& self, MaybeInts dim, const MaybeScalar&, bool keepdim) {
     infer_spread(r, "var_mean", self, dim, keepdim, true);
   })
-  .kernel([](Tensor& variance, Tensor& mean, const Tensor& self, MaybeDims dim,
+  .kernel([](Tensor& variance, Tensor& mean, const Tensor& self, MaybeInts dim,
              const MaybeScalar& correction, bool) {
     spread_into(variance, mean, self, reduced_mask(dim, self.dim()), correction, false);
   })
   .grad("self", "grad.result, grad.result1, self, dim, correction, keepdim",
-        [](const Tensor& variance, const Tensor& mean, const Tensor& self, MaybeDims dim,
+        [](const Tensor& variance, const Tensor& mean, const Tensor& self, MaybeInts dim,
            const MaybeScalar& correction, bool keepdim) {
     if (!variance) return mean_backward(mean, self, dim, keepdim);
     const Tensor first = var_backward(variance, self, dim, correction, keepdim);
@@ -210,15 +209,15 @@ const auto std_mean_all = define<Pair(Tensor, bool)>(
     return Pair(std_mean(self, std::nullopt, correction_of(unbiased)));
   });
 
-const auto std_mean_dim = define<Pair(Tensor, MaybeDims, bool, bool)>(
+const auto std_mean_dim = define<Pair(Tensor, MaybeInts, bool, bool)>(
     "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False)"
     " -> (Tensor, Tensor)")
-  .composite([](const Tensor& self, MaybeDims dim, bool unbiased, bool keepdim) {
+  .composite([](const Tensor& self, MaybeInts dim, bool unbiased, bool keepdim) {
     return Pair(std_mean(self, dim, correction_of(unbiased), keepdim));
   });
 
-const Op<Pair(Tensor, MaybeDims, MaybeScalar, bool)> std_mean =
-    define<Pair(Tensor, MaybeDims, MaybeScalar, bool)>(
+const Op<Pair(Tensor, MaybeInts, MaybeScalar, bool)> std_mean =
+    define<Pair(Tensor, MaybeInts, MaybeScalar, bool)>(
     "std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None,"
     " bool keepdim=False) -> (Tensor, Tensor)")
   .doc(R"(
@@ -228,16 +227,16 @@ const Op<Pair(Tensor, MaybeDims, MaybeScalar, bool)> std_mean =
     (tensor(1.), tensor(2.))
   )")
   .node("StdMeanBackward0")
-  .infer([](Infer& r, const Tensor& self, MaybeDims dim, const MaybeScalar&, bool keepdim) {
+  .infer([](Infer& r, const Tensor& self, MaybeInts dim, const MaybeScalar&, bool keepdim) {
     infer_spread(r, "std_mean", self, dim, keepdim, true);
   })
-  .kernel([](Tensor& deviation, Tensor& mean, const Tensor& self, MaybeDims dim,
+  .kernel([](Tensor& deviation, Tensor& mean, const Tensor& self, MaybeInts dim,
              const MaybeScalar& correction, bool) {
     spread_into(deviation, mean, self, reduced_mask(dim, self.dim()), correction, true);
   })
   .grad("self", "grad.result, grad.result1, self, result, dim, correction, keepdim",
         [](const Tensor& deviation, const Tensor& mean, const Tensor& self, const Tensor& result,
-           MaybeDims dim, const MaybeScalar& correction, bool keepdim) {
+           MaybeInts dim, const MaybeScalar& correction, bool keepdim) {
     if (!deviation) return mean_backward(mean, self, dim, keepdim);
     const Tensor first = std_backward(deviation, self, result, dim, correction, keepdim);
     return mean ? first + mean_backward(mean, self, dim, keepdim) : first;

@@ -7,9 +7,6 @@
 namespace rl::ops {
 namespace {
 
-using MaybeInt = std::optional<int64_t>;
-using MaybeBool = std::optional<bool>;
-
 void warn_once(bool& said, const char* message) {
   if (!said) warn(message);
   said = true;

@@ -32,6 +32,7 @@ class Lowered {
  public:
   explicit Lowered(const LevelCall& c);
   Arg& operator[](size_t i) { return args_[i]; }
+  const Arg& operator[](size_t i) const { return args_[i]; }
   void set(size_t i, Tensor t);
   void set(size_t i, Ints list);
   void set(size_t i, Tensors list);

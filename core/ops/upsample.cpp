@@ -10,7 +10,6 @@ namespace {
 
 using kernels::Resample;
 using kernels::Resampling;
-using MaybeDouble = std::optional<double>;
 
 // What an op of this file does: its records differ in nothing else.
 struct Request {
@@ -131,9 +130,6 @@ void run(const Tensor& result, const Tensor& from, bool backward, const Request&
 }
 
 // ---- Sizes or factors, as interpolate gives them
-
-using MaybeInts = std::optional<Ints>;
-using MaybeNumbers = std::optional<Span<Scalar>>;
 
 struct Wanted {
   Dims sizes;

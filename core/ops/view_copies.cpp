@@ -6,8 +6,6 @@
 namespace rl::ops {
 namespace {
 
-using MaybeInt = std::optional<int64_t>;
-
 // What a view op gives, copied into row order; conjugate and negative bits are resolved before.
 template <class F> Tensor copied(const Tensor& self, F view) {
   NoGrad quiet;

@@ -137,21 +137,21 @@ const auto squeeze_dims_ = define<Tensor(Tensor, Ints)>(
     return reshape(grad, sizes);
   });
 
-const auto as_strided_ = define<Tensor(Tensor, Ints, Ints, std::optional<int64_t>)>(
+const auto as_strided_ = define<Tensor(Tensor, Ints, Ints, MaybeInt)>(
     "as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) "
     "-> Tensor(a!)")
   .doc("Gives this tensor the given sizes, strides and offset, in elements of its storage.")
   .node("AsStridedBackward1")
   .forms(Function | Method)
   .accepts_conj()
-  .produce([](const Tensor& self, Ints size, Ints stride, std::optional<int64_t> offset) {
+  .produce([](const Tensor& self, Ints size, Ints stride, MaybeInt offset) {
     return see_as(self, [&](const Tensor& x) {
       return Tensor(as_strided(x, size, stride, offset));
     });
   })
   .grad("self", "grad, self.layout, size, stride, storage_offset",
         [](const Tensor& grad, const Tensor& self, Ints size, Ints stride,
-           std::optional<int64_t> offset) {
+           MaybeInt offset) {
     return as_strided_backward(grad, self, size, stride, offset.value_or(self.offset()));
   });
 

@@ -5,8 +5,8 @@
 
 namespace rl::ops {
 
-const Op<Tensor(Tensor, Ints, Ints, std::optional<int64_t>)> as_strided =
-    define<Tensor(Tensor, Ints, Ints, std::optional<int64_t>)>(
+const Op<Tensor(Tensor, Ints, Ints, MaybeInt)> as_strided =
+    define<Tensor(Tensor, Ints, Ints, MaybeInt)>(
     "as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)")
   .doc(R"(
     A view with the given sizes, strides and offset, in elements of the storage.
@@ -17,7 +17,7 @@ const Op<Tensor(Tensor, Ints, Ints, std::optional<int64_t>)> as_strided =
   )")
   .forms(Function | Method)
   .accepts_conj()
-  .view([](const Tensor& self, Ints size, Ints stride, std::optional<int64_t> offset) {
+  .view([](const Tensor& self, Ints size, Ints stride, MaybeInt offset) {
     check(size.size() == stride.size(), "mismatch in length of strides and shape");
     for (int64_t s : size) check(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", size);
     for (int64_t s : stride) check(s >= 0, "as_strided: Negative strides are not supported at the "
@@ -32,7 +32,7 @@ const Op<Tensor(Tensor, Ints, Ints, std::optional<int64_t>)> as_strided =
     return alias(self, size, stride, at);
   })
   .grad("self", "grad, self.layout, size, stride, storage_offset",
-        [](const Tensor& grad, const Tensor& self, Ints size, Ints stride, std::optional<int64_t> offset) {
+        [](const Tensor& grad, const Tensor& self, Ints size, Ints stride, MaybeInt offset) {
     return as_strided_backward(grad, self, size, stride, offset.value_or(self.offset()));
   });
 
@@ -484,7 +484,7 @@ struct Range {
   int64_t start, stop, step;
   int64_t count() const { return stop > start ? (stop - start - 1) / step + 1 : 0; }
 };
-Range clip(int64_t size, std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step) {
+Range clip(int64_t size, MaybeInt start, MaybeInt stop, int64_t step) {
   check(step > 0, ErrorKind::Runtime, "slice step must be positive");
   int64_t a = start.value_or(0), b = stop.value_or(INT64_MAX);
   if (a < 0) a += size;
@@ -496,15 +496,15 @@ Range clip(int64_t size, std::optional<int64_t> start, std::optional<int64_t> st
 
 }  // namespace
 
-const Op<Tensor(Tensor, int64_t, std::optional<int64_t>, std::optional<int64_t>, int64_t)> slice =
-    define<Tensor(Tensor, int64_t, std::optional<int64_t>, std::optional<int64_t>, int64_t)>(
+const Op<Tensor(Tensor, int64_t, MaybeInt, MaybeInt, int64_t)> slice =
+    define<Tensor(Tensor, int64_t, MaybeInt, MaybeInt, int64_t)>(
     "slice(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)")
   .doc("Every `step`-th index of a dimension from `start` to before `end`: what x[a:b:c] does.")
   .forms(Hidden)
   .accepts_conj()
   .linear()
-  .view([](const Tensor& self, int64_t dim, std::optional<int64_t> start,
-           std::optional<int64_t> end, int64_t step) {
+  .view([](const Tensor& self, int64_t dim, MaybeInt start,
+           MaybeInt end, int64_t step) {
     check(self.dim() > 0, ErrorKind::Index, "slice() cannot be applied to a 0-dim tensor.");
     const int64_t d = wrap_dim(dim, self.dim());
     const Range r = clip(self.sizes()[d], start, end, step);
@@ -515,21 +515,21 @@ const Op<Tensor(Tensor, int64_t, std::optional<int64_t>, std::optional<int64_t>,
     return alias(self, sizes, strides, at);
   })
   .grad("self", "grad, self.sizes, dim, start, end, step",
-        [](const Tensor& grad, Ints sizes, int64_t dim, std::optional<int64_t> start,
-           std::optional<int64_t> end, int64_t step) {
+        [](const Tensor& grad, Ints sizes, int64_t dim, MaybeInt start,
+           MaybeInt end, int64_t step) {
     return slice_backward(grad, sizes, dim, start, end, step);
   });
 
-const Op<Tensor(Tensor, Ints, int64_t, std::optional<int64_t>, std::optional<int64_t>, int64_t)>
+const Op<Tensor(Tensor, Ints, int64_t, MaybeInt, MaybeInt, int64_t)>
     slice_backward =
-    define<Tensor(Tensor, Ints, int64_t, std::optional<int64_t>, std::optional<int64_t>, int64_t)>(
+    define<Tensor(Tensor, Ints, int64_t, MaybeInt, MaybeInt, int64_t)>(
     "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int? start, int? end, int step)"
     " -> Tensor")
   .doc("Zeros of `input_sizes` with the gradient in the slice: what slice's gradient is.")
   .forms(Hidden)
   .linear()
-  .infer([](Infer& r, const Tensor& grad, Ints sizes, int64_t dim, std::optional<int64_t> start,
-            std::optional<int64_t> end, int64_t step) {
+  .infer([](Infer& r, const Tensor& grad, Ints sizes, int64_t dim, MaybeInt start,
+            MaybeInt end, int64_t step) {
     expect(!sizes.empty(), "slice_backward", "a number has no dimension");
     const int64_t d = wrap_dim(dim, int64_t(sizes.size()));
     const Range range = clip(sizes[d], start, end, step);
@@ -539,7 +539,7 @@ const Op<Tensor(Tensor, Ints, int64_t, std::optional<int64_t>, std::optional<int
     r.result(sizes, grad.dtype(), grad.device());
   })
   .kernel([](Tensor& result, const Tensor& grad, Ints sizes, int64_t dim,
-             std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+             MaybeInt start, MaybeInt end, int64_t step) {
     set_zero(result);
     const int64_t d = wrap_dim(dim, int64_t(sizes.size()));
     const Range r = clip(sizes[d], start, end, step);
@@ -550,8 +550,8 @@ const Op<Tensor(Tensor, Ints, int64_t, std::optional<int64_t>, std::optional<int
     copy_data(alias(result, part, strides, at), grad);
   })
   .grad("grad_output", "grad, dim, start, end, step",
-        [](const Tensor& grad, int64_t dim, std::optional<int64_t> start,
-           std::optional<int64_t> end, int64_t step) { return slice(grad, dim, start, end, step); });
+        [](const Tensor& grad, int64_t dim, MaybeInt start,
+           MaybeInt end, int64_t step) { return slice(grad, dim, start, end, step); });
 
 const Op<Tensor(Tensor)> detach = define<Tensor(Tensor)>("detach(Tensor(a) self) -> Tensor(a)")
   .doc(R"(

@@ -11,9 +11,6 @@ double bessel_i(int order, double x, bool scaled);
 namespace rl::ops {
 namespace {
 
-using MaybeDType = std::optional<DType>;
-using MaybeDevice = std::optional<Device>;
-
 void infer_window(Infer& r, const char* name, int64_t length, MaybeDType dtype,
                   MaybeDevice device) {
   const DType t = dtype.value_or(default_dtype());

@@ -20,10 +20,10 @@ int64_t numel_of(Ints sizes) {
 Dims contiguous_strides(Ints sizes) {
   Dims r;
   r.resize(sizes.size());
-  int64_t step = 1;
+  uint64_t step = 1;  // wraps where there are no elements, as PyTorch's does
   for (size_t i = sizes.size(); i-- > 0;) {
-    r[i] = step;
-    step *= std::max<int64_t>(sizes[i], 1);
+    r[i] = int64_t(step);
+    step *= uint64_t(std::max<int64_t>(sizes[i], 1));
   }
   return r;
 }
@@ -49,13 +49,13 @@ Dims format_strides(Ints sizes, MemoryFormat f) {
 }
 
 bool is_contiguous(Ints sizes, Ints strides) {
-  int64_t step = 1;
+  uint64_t step = 1;
   bool good = true;
   for (size_t i = sizes.size(); i-- > 0;) {
     if (sizes[i] == 0) return true;
     if (sizes[i] != 1) {
-      good &= strides[i] == step;
-      step *= sizes[i];
+      good &= strides[i] == int64_t(step);
+      step *= uint64_t(sizes[i]);
     }
   }
   return good;
@@ -147,7 +147,8 @@ size_t bytes_needed(Ints sizes, Ints strides, int64_t offset, int64_t item) {
     over |= __builtin_add_overflow(last, step, &last);
   }
   int64_t bytes;
-  over |= __builtin_mul_overflow(last + 1, item, &bytes);
+  over |= __builtin_add_overflow(last, 1, &last);
+  over |= __builtin_mul_overflow(last, item, &bytes);
   check(!over, "Storage size calculation overflowed with sizes=", sizes);
   return size_t(bytes);
 }

@@ -1,6 +1,8 @@
 // Tensor: making, aliasing and freeing tensors; one number out of them.
 #include "tensor/tensor.h"
 
+#include <algorithm>
+
 #include "observe/events.h"
 
 namespace rl {
@@ -32,24 +34,24 @@ void TensorBody::set_layout(Ints s, Ints st) {
       sizes[d + i] = st[i];
     }
   } else {
-    int64_t copy[2 * 64];
-    for (int i = 0; i < d; ++i) {  // the new layout may be read from the old
-      copy[i] = s[i];
-      copy[d + i] = st[i];
+    const Dims new_sizes(s), new_strides(st);  // they may be read from the old
+    for (int i = 0; i < d; ++i) {
+      sizes[i] = new_sizes[i];
+      sizes[d + i] = new_strides[i];
     }
-    for (int i = 0; i < 2 * d; ++i) sizes[i] = copy[i];
   }
   strides = sizes + d;
   dim = d;
-  int64_t elements = 1, step = 1;
+  int64_t elements = 1;
+  uint64_t step = 1;
   bool in_order = true, over = false, none = false;
   for (int i = d; i-- > 0;) {
     const int64_t size = sizes[i];
     none |= size == 0;
     over |= __builtin_mul_overflow(elements, size, &elements);
     if (size == 1) continue;
-    in_order &= strides[i] == step;
-    step *= size;
+    in_order &= strides[i] == int64_t(step);
+    step *= uint64_t(size);
   }
   if (over && !none) numel_of(Ints(sizes, size_t(d)));  // raises
   numel = none ? 0 : elements;
@@ -60,11 +62,11 @@ void TensorBody::set_in_order(Ints s, int64_t n) {
   const int d = int(s.size());
   dim = d;
   strides = sizes + d;
-  int64_t step = 1;
+  uint64_t step = 1;
   for (int i = d; i-- > 0;) {
     sizes[i] = s[i];
-    strides[i] = step;
-    step *= s[i] > 1 ? s[i] : 1;
+    strides[i] = int64_t(step);
+    step *= s[i] > 1 ? uint64_t(s[i]) : 1;
   }
   numel = n;
   flags |= kContiguous;
@@ -119,6 +121,14 @@ void refuse_negative(Ints sizes) {
     check(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", sizes);
 }
 
+// Where there are no elements, their number says nothing of the strides.
+[[gnu::noinline]] void refuse_wide_strides(Ints sizes) {
+  int64_t step = 1;
+  for (size_t i = sizes.size(); i-- > 1;)
+    check(!__builtin_mul_overflow(step, std::max<int64_t>(sizes[i], 1), &step),
+          "Stride calculation overflowed");
+}
+
 }  // namespace
 
 Tensor empty_strided(Ints sizes, Ints strides, DType dtype, Device device) {
@@ -144,6 +154,7 @@ Tensor empty(Ints sizes, DType dtype, Device device) {
   if (over_size) {
     fail(ErrorKind::Runtime, "Storage size calculation overflowed with sizes=", sizes);
   }
+  if (n == 0) refuse_wide_strides(sizes);
   if (sizes.size() > TensorBody::kInside) {
     return empty_strided(sizes, contiguous_strides(sizes), dtype, device);
   }

@@ -11,6 +11,17 @@ namespace rl {
 
 class Generator;
 
+// Arguments that may be None, as signatures of ops name them.
+using MaybeBool = std::optional<bool>;
+using MaybeInt = std::optional<int64_t>;
+using MaybeDouble = std::optional<double>;
+using MaybeScalar = std::optional<Scalar>;
+using MaybeInts = std::optional<Ints>;
+using MaybeNumbers = std::optional<Span<Scalar>>;
+using MaybeText = std::optional<std::string_view>;
+using MaybeDType = std::optional<DType>;
+using MaybeDevice = std::optional<Device>;
+
 enum class Tag : uint8_t {
   None, Bool, Int, Float, Complex,  // the numbers keep their kind
   Tensor, Tensors, Ints, Numbers, Bools, DType, Device, Text, Generator, MemoryFormat, Object
@@ -21,7 +32,7 @@ struct Arg {
   Tag tag = Tag::None;
   union {
     TensorBody* tensor;       // Tensor
-    const void* list;         // Tensors: TensorBody* const*; Ints: int64_t; Numbers: Scalar; Text
+    const void* list;         // of Tensor, int64_t, Scalar, bool or char, `count` of them
     int64_t integer;          // Bool, Int, DType, MemoryFormat
     double real;              // Float, Complex
     Generator* generator;      // borrowed always: its Python object keeps it

@@ -74,3 +74,14 @@ def test_weights_of_a_recurrent_layer_may_be_given_as_a_list():
     layer._flat_weights = [torch.zeros_like(w) for w in layer._flat_weights]
     assert layer.double()(x.double())[0].dtype == torch.float64  # the registered ones serve again
     assert layer._flat_weights[0] is layer.weight_ih_l0
+
+
+def test_what_changed_a_part_of_a_base_goes_back_once():
+    x = torch.ones(3, requires_grad=True)
+    y = x.clone()
+    y[0].add_(1)  # saves no tensor, and is freed all the same, as in PyTorch
+    y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        y.sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]

@@ -223,6 +223,49 @@ def test_threads(program):
     assert ran.returncode == 0, ran.stderr[-2000:]
 
 
+FORKED = """
+import os, time
+
+leaf = torch.zeros(1 << 20, requires_grad=True)
+going = True
+
+def learn():
+    while going:
+        (leaf * 2).sum().backward()
+        torch.rand(1 << 20)
+
+learner = threading.Thread(target=learn)
+learner.start()
+ends = []
+for trial in range(12):
+    child = os.fork()
+    if child == 0:
+        torch.set_num_threads(1)
+        (leaf * 2).sum().backward()
+        torch.rand(3)
+        os._exit(0)
+    until = time.monotonic() + 20
+    while not (done := os.waitpid(child, os.WNOHANG))[0] and time.monotonic() < until:
+        time.sleep(0.01)
+    if not done[0]:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    ends.append(done[0] == child and done[1] == 0)
+    if not ends[-1]:
+        break
+going = False
+learner.join()
+assert all(ends), ends
+"""
+
+
+def test_a_child_of_fork_learns_and_draws_whatever_other_threads_hold():
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", START + FORKED], capture_output=True, text=True, timeout=300
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+
+
 def test_what_is_no_edge():
     import rushlight as torch
 
