@@ -118,6 +118,28 @@ void fill_items(char* out, int64_t stride, int64_t n, const char* value, int64_t
   });
 }
 
+namespace {
+
+// Blocks of the elements that lie before `in`, in reverse order: through the stack, where nothing
+// aliases and loops of a known length become vector code.
+void reverse_items(char* out, const char* in, int64_t n, int64_t size) {
+  by_size(size, [&](auto zero) {
+    using T = decltype(zero);
+    constexpr int kBlock = 64 / int(sizeof(T)) > 0 ? 64 / int(sizeof(T)) : 1;
+    constexpr int64_t step = sizeof(T);
+    int64_t i = 0;
+    for (; i + kBlock <= n; i += kBlock) {
+      T from[kBlock], to[kBlock];
+      std::memcpy(from, in - (i + kBlock - 1) * step, sizeof from);
+      for (int k = 0; k < kBlock; ++k) to[k] = from[kBlock - 1 - k];
+      std::memcpy(out + i * step, to, sizeof to);
+    }
+    for (; i < n; ++i) store(out + i * step, load<T>(in - i * step));
+  });
+}
+
+}  // namespace
+
 void copy_items(char* out, int64_t out_stride, const char* in, int64_t in_stride, int64_t n,
                 int64_t size) {
   if (in_stride == size && out_stride == size) {
@@ -125,6 +147,7 @@ void copy_items(char* out, int64_t out_stride, const char* in, int64_t in_stride
     return;
   }
   if (in_stride == 0 && n > 0) return fill_items(out, out_stride, n, in, size);
+  if (in_stride == -size && out_stride == size) return reverse_items(out, in, n, size);
   by_size(size, [&](auto zero) {
     using T = decltype(zero);
     if (out_stride == int64_t(sizeof(T))) {

@@ -99,9 +99,55 @@ void check_edges(Edge how, const Tensor& self, Ints pad) {
         "_pad", dims, "d\" not implemented for 'Bool'");
 }
 
+// The input copied into the middle, then for each dimension its two ends, of what is there by then.
+Tensor pad_outwards(Edge how, const Tensor& self, Ints pad) {
+  Dims sizes(self.sizes());
+  for (size_t i = 0; i < pad.size() / 2; ++i)
+    sizes[sizes.size() - 1 - i] += pad[2 * i] + pad[2 * i + 1];
+  const Tensor result = empty(sizes, self.dtype(), self.device());
+  const auto copy = [](const Tensor& to, const Tensor& from) { copy_(to, from, false); };
+  Tensor middle = result, inner = self;
+  for (size_t i = 0; i < pad.size() / 2; ++i) {
+    const int64_t d = self.dim() - 1 - int64_t(i), before = pad[2 * i], after = pad[2 * i + 1];
+    const int64_t cut = std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
+    const int64_t kept = self->sizes[d] + cut;
+    middle = narrow(middle, d, std::max<int64_t>(before, 0), kept);
+    inner = narrow(inner, d, std::max<int64_t>(-before, 0), kept);
+  }
+  copy(middle, inner);
+  for (size_t i = 0; i < pad.size() / 2; ++i) {
+    const int64_t d = self.dim() - 1 - int64_t(i), size = sizes[size_t(d)];
+    const int64_t before = std::max<int64_t>(pad[2 * i], 0);
+    const int64_t after = std::max<int64_t>(pad[2 * i + 1], 0);
+    const auto part = [&](int64_t start, int64_t n) { return narrow(result, d, start, n); };
+    const auto mirrored = [&](int64_t start, int64_t n) {
+      return n == 1 ? Tensor(part(start, n)) : Tensor(flip(part(start, n), Ints{d}));
+    };
+    const int64_t end = size - after;
+    if (how == Edge::Circular) {
+      if (before) copy(part(0, before), part(end - before, before));
+      if (after) copy(part(end, after), part(before, after));
+    } else if (how == Edge::Reflect) {
+      if (before) copy(part(0, before), mirrored(before + 1, before));
+      if (after) copy(part(end, after), mirrored(end - 1 - after, after));
+    } else {
+      if (before) copy(part(0, before), part(before, 1));
+      if (after) copy(part(end, after), part(end - 1, 1));
+    }
+  }
+  return result;
+}
+
+Tensor pad_circular(const Tensor& self, Ints pad) {
+  check_edges(Edge::Circular, self, pad);
+  return pad_outwards(Edge::Circular, self, pad);
+}
+
 Tensor pad_edges(Edge how, const Tensor& self, Ints pad) {
   check_edges(how, self, pad);
-  Tensor result = self;
+  const bool grows = *std::min_element(pad.begin(), pad.end()) >= 0;
+  if (grows && !self.is_meta()) return pad_outwards(how, self, pad);
+  Tensor result = self;  // what is cut away may be what the other side mirrors
   for (int64_t i = 0; i < int64_t(pad.size()) / 2; ++i) {
     const int64_t d = self.dim() - 1 - i, n = self.sizes()[d];
     if (self.is_meta()) {
@@ -124,34 +170,6 @@ Tensor pad_edges_backward(Edge how, const Tensor& grad, Ints sizes, Ints pad) {
     shape[d] = n;
     const Tensor whole = zeros(shape, grad.dtype(), grad.device());
     result = index_add(whole, d, sources(how, n, pad[2 * i], pad[2 * i + 1]), result);
-  }
-  return result;
-}
-
-// The input copied into the middle, then for each dimension its two ends from across.
-Tensor pad_circular(const Tensor& self, Ints pad) {
-  check_edges(Edge::Circular, self, pad);
-  Dims sizes(self.sizes());
-  for (size_t i = 0; i < pad.size() / 2; ++i)
-    sizes[sizes.size() - 1 - i] += pad[2 * i] + pad[2 * i + 1];
-  const Tensor result = empty(sizes, self.dtype(), self.device());
-  const auto copy = [](const Tensor& to, const Tensor& from) { copy_(to, from, false); };
-  Tensor middle = result, inner = self;
-  for (size_t i = 0; i < pad.size() / 2; ++i) {
-    const int64_t d = self.dim() - 1 - int64_t(i), before = pad[2 * i], after = pad[2 * i + 1];
-    const int64_t cut = std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
-    const int64_t kept = self->sizes[d] + cut;
-    middle = narrow(middle, d, std::max<int64_t>(before, 0), kept);
-    inner = narrow(inner, d, std::max<int64_t>(-before, 0), kept);
-  }
-  copy(middle, inner);
-  for (size_t i = 0; i < pad.size() / 2; ++i) {
-    const int64_t d = self.dim() - 1 - int64_t(i), size = sizes[size_t(d)];
-    const int64_t before = std::max<int64_t>(pad[2 * i], 0);
-    const int64_t after = std::max<int64_t>(pad[2 * i + 1], 0);
-    const auto part = [&](int64_t start, int64_t n) { return narrow(result, d, start, n); };
-    if (before) copy(part(0, before), part(size - before - after, before));
-    if (after) copy(part(size - after, after), part(before, after));
   }
   return result;
 }
