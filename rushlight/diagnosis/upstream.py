@@ -65,6 +65,28 @@ def of_module(module) -> Spot | None:
     return Spot(steps[0].source, steps[0].call) if steps else None
 
 
+STACKS = ("TransformerEncoder", "TransformerDecoder")
+
+
+def options_of(layer) -> Spot | None:
+    """The call with a layer's options: of a stack of layers that of the layer it repeats."""
+    spot = of_module(layer)
+    if spot is None or type(layer).__name__ not in STACKS:
+        return spot
+    node = spot.node.args[0] if spot.node.args else None
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        scope = spot.source.function_of(node) or spot.source.tree
+        before = [
+            s.value
+            for s in ast.walk(scope)
+            if isinstance(s, ast.Assign)
+            and s.lineno <= spot.line
+            and ast.unparse(s.targets[0]) == ast.unparse(node)
+        ]
+        node = before[-1] if before else node
+    return Spot(spot.source, node) if isinstance(node, ast.Call) else None
+
+
 def value(at: frames.Failed, node: ast.AST):
     """What an expression is now: read if it can be, else evaluated again in its frame, or None.
 

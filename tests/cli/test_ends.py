@@ -153,7 +153,7 @@ def test_a_reader_may_go_before_the_end(words):
     os.close(reading)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "rushlight", *words.split()],
+            [sys.executable, "-P", "-m", "rushlight", *words.split()],
             stdout=writing,
             stderr=subprocess.PIPE,
             timeout=60,

@@ -98,7 +98,7 @@ def _passes(at) -> bool:
 def _time_first(raised: Raised, layer, called, passes):
     """The layer's own line, where the call passes once it reads dimension 0 as the batch."""
     at, now = raised.innermost, _batch_first(layer)
-    spot = built(layer)
+    spot = upstream.options_of(layer)
     if now is None or spot is None or at.source is None:
         return None
     with _reading(layer, not now):
@@ -123,25 +123,6 @@ def _time_first(raised: Raised, layer, called, passes):
         related=at.related("the call that failed"),
         fixes=[fix],
     )
-
-
-def built(layer):
-    """The call with a layer's options: of a stack of layers that of the layer it repeats."""
-    spot = upstream.of_module(layer)
-    if spot is None or not isinstance(layer, (nn.TransformerEncoder, nn.TransformerDecoder)):
-        return spot
-    node = spot.node.args[0] if spot.node.args else None
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        scope = spot.source.function_of(node) or spot.source.tree
-        before = [
-            s.value
-            for s in ast.walk(scope)
-            if isinstance(s, ast.Assign)
-            and s.lineno <= spot.line
-            and ast.unparse(s.targets[0]) == ast.unparse(node)
-        ]
-        node = before[-1] if before else node
-    return upstream.Spot(spot.source, node) if isinstance(node, ast.Call) else None
 
 
 def _input_of(raised: Raised):

@@ -11,7 +11,6 @@ from .. import changes, construction, decided, upstream, values
 from ..finding import Fix
 from ..registry import kind
 from . import Raised
-from .attention import built
 
 kind(
     "checkpoint-built-otherwise",
@@ -102,7 +101,7 @@ def _argument(model, path: str, layer, place: int, name: str):
         own = upstream.called(spot.node) == type(layer).__name__
         return decided.of_argument(layer, place, name) if own else None
     stack = _submodule(model, ".".join(path.split(".")[:-2]))
-    spot = built(stack) if isinstance(stack, nn.TransformerEncoder) else None
+    spot = upstream.options_of(stack) if isinstance(stack, nn.TransformerEncoder) else None
     node = construction.argument(spot.node, place, name) if spot is not None else None
     if node is None:
         return None

@@ -527,4 +527,19 @@ for _ in range(6):
     opt.step()
 print(loss.item() < 100)
 """,
+    "time_first": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+rnn, head = nn.GRU(6, 12), nn.Linear(12, 3)
+encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 12), 1)
+opt = torch.optim.Adam([*rnn.parameters(), *head.parameters(), *encoder.parameters()], lr=1e-3)
+for _ in range(6):
+    x, y = torch.randn(20, 16, 6), torch.randint(0, 3, (16,))
+    loss = nn.functional.cross_entropy(head(rnn(encoder(x))[0][-1]), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print(loss.item() < 100)
+""",
 }

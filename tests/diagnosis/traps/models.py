@@ -1113,4 +1113,59 @@ for _ in range(6):
     opt.step()
 """,
     ),
+    "recurrent_over_samples": (
+        "batch-first",
+        """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Classifier(nn.Module):
+    def __init__(self, width=24):
+        super().__init__()
+        self.rnn = nn.LSTM(6, width, num_layers=2) #!
+        self.head = nn.Linear(width, 3)
+    def forward(self, x):
+        out, _ = self.rnn(x)
+        return self.head(out[:, -1])
+net = Classifier()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for _ in range(6):
+    x, y = torch.randn(16, 20, 6), torch.randint(0, 3, (16,))
+    loss = nn.functional.cross_entropy(net(x), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "attention_over_samples": (
+        "batch-first",
+        {
+            "model.py": """
+            from torch import nn
+            def encoder(width, depth=2):
+                layer = nn.TransformerEncoderLayer(width, 2, 2 * width, dropout=0.0) #!
+                return nn.TransformerEncoder(layer, depth)
+            class Regressor(nn.Module):
+                def __init__(self, width=8):
+                    super().__init__()
+                    self.encoder, self.head = encoder(width), nn.Linear(width, 1)
+                def forward(self, x):
+                    return self.head(self.encoder(x).mean(1))
+            """,
+            "script.py": """
+            import torch
+            from torch import nn
+            from model import Regressor
+            torch.manual_seed(0)
+            net = Regressor()
+            opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+            for _ in range(6):
+                x = torch.randn(16, 5, 8)
+                loss = nn.functional.mse_loss(net(x), x.mean((1, 2))[:, None])
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+            """,
+        },
+    ),
 }
