@@ -124,9 +124,10 @@ class Source:
             part = todo.pop()
             for name in [n for n in ast.walk(part) if isinstance(n, ast.Name)]:
                 bound = self.last_assignment(name.id, part.lineno, scope)
-                if bound is not None and bound not in found:
+                value = value_of(bound) if bound is not None else None
+                if value is not None and bound not in found:
                     found.append(bound)
-                    todo.append(value_of(bound))
+                    todo.append(value)
         return found
 
     def attribute_assignments(self, name: str, class_def: ast.ClassDef) -> list[ast.stmt]:
@@ -200,8 +201,8 @@ class Source:
         return "\n".join(out)
 
 
-def value_of(bound: ast.stmt) -> ast.expr:
-    """What a statement that binds names takes their values from."""
+def value_of(bound: ast.stmt) -> ast.expr | None:
+    """What a statement that binds names takes their values from; ``x: int`` takes none."""
     return bound.iter if isinstance(bound, ast.For) else bound.value
 
 

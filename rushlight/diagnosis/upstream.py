@@ -309,14 +309,21 @@ def returned(function) -> list[Spot]:
 def user_sources(raised) -> list[Source]:
     """The user's files of a traceback, innermost first, then those of the modules imported."""
     files = [f.file for f in reversed(raised.frames)]
-    found = [Source.of(file) for file in dict.fromkeys([*files, *imported_files()])]
-    return [s for s in found if s is not None]
+    return sources_of(files)
 
 
-def imported_files() -> list[str]:
-    """The user's files among the modules that were imported."""
-    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-    return [f for f in files if isinstance(f, str) and f.endswith(".py") and frames.is_user_path(f)]
+def program_sources() -> list[Source]:
+    """The user's files among the modules that were imported, and the program itself."""
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    named = [main] if isinstance(main, str) and frames.is_user_path(main) else []
+    return sources_of(named)
+
+
+def sources_of(files: list[str]) -> list[Source]:
+    """Files as given, then the user's among those of the modules that were imported."""
+    held = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    own = (f for f in held if isinstance(f, str) and f.endswith(".py") and frames.is_user_path(f))
+    return [s for s in map(Source.of, dict.fromkeys([*files, *own])) if s is not None]
 
 
 def calls(sources: list[Source], *names: str) -> list[Spot]:

@@ -85,3 +85,8 @@ def table(rows: list[tuple[str, ...]]) -> list[str]:
         "  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]).rstrip()
         for row in rows
     ]
+
+
+def parameters_of(optimizer) -> list:
+    """The parameters that an optimizer holds; none of what is no optimizer."""
+    return [p for group in getattr(optimizer, "param_groups", ()) for p in group["params"]]

@@ -90,3 +90,9 @@ def test_what_comes_is_shown_whole(tmp_path):
     goes, *comes = shown(tmp_path, old, new)
     assert len(goes) == 80 and goes.startswith("     -a = xx")
     assert "".join(line[6:] for line in comes) == new.rstrip() and len(comes) == 2
+
+
+def test_statements_that_an_expression_comes_from():
+    source = Source("nowhere.py", "x: int\ny = x + 1\nfor z in [y]:\n    w = z * 2\nw.sum()\n")
+    leading = source.leading_to(source.tree.body[-1].value)
+    assert [s.lineno for s in leading] == [4, 3, 2]  # the name that was only declared has no value

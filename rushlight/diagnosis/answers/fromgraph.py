@@ -74,8 +74,7 @@ def freezing() -> Reason | None:
 def _sources() -> list[Source]:
     """The user's files: those that run now, innermost first, then those that were imported."""
     files = [frame.f_code.co_filename for frame in places.user_frames(1)]
-    found = [Source.of(f) for f in dict.fromkeys([*files, *upstream.imported_files()])]
-    return [s for s in found if s is not None]
+    return upstream.sources_of(files)
 
 
 def _cuts(loss) -> list[tuple]:

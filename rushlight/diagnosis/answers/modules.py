@@ -7,7 +7,6 @@ from collections import Counter
 from rushlight import _C, nn
 
 from .. import values
-from ..doctor import places
 from . import kept
 from .answer import Answer
 from .names import Names, unnamed_holders
@@ -107,7 +106,7 @@ def _hidden(module) -> list[str]:
 def of_optimizer(optimizer, name: str | None, names: Names) -> Answer:
     """The answer for an optimizer."""
     name = names.name(optimizer) or name or "this optimizer"
-    held = places.parameters_of(optimizer)
+    held = values.parameters_of(optimizer)
     state = [
         v for s in optimizer.state.values() for v in s.values() if isinstance(v, _C.TensorBase)
     ]

@@ -94,7 +94,7 @@ def _notes(subject, names: Names) -> list[str]:
     for held in names.others:
         if not hasattr(held.value, "param_groups"):
             continue
-        ids = {id(p) for g in held.value.param_groups for p in g["params"]}
+        ids = {id(p) for p in values.parameters_of(held.value)}
         missing = [n for i, n in own.items() if i not in ids]
         if ids & own.keys() and missing:
             more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""

@@ -64,11 +64,6 @@ def parts_of(batch) -> dict:
     return dict(enumerate(batch)) if isinstance(batch, (list, tuple)) else {None: batch}
 
 
-def parameters_of(optimizer) -> list:
-    """The parameters that an optimizer holds."""
-    return [p for group in optimizer.param_groups for p in group["params"]]
-
-
 def misspelt_switches(parameter) -> list[str]:
     """Attributes that were set on a parameter in place of ``requires_grad``."""
     alike = difflib.SequenceMatcher(None, "", "requires_grad")

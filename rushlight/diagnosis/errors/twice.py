@@ -581,7 +581,7 @@ def _too_far(raised: Raised, at, freed_by, freed, evidence):
     for call in ast.walk(scope or source.tree):
         if upstream.called(call) != "step" or not _position(a) < _position(call) < _position(b):
             continue
-        held = {id(p) for p in _parameters(at.value(call.func.value, None))}
+        held = {id(p) for p in values.parameters_of(at.value(call.func.value, None))}
         if held and not any(id(leaf) in held for leaf in behind):
             break
     else:
@@ -606,10 +606,6 @@ def _too_far(raised: Raised, at, freed_by, freed, evidence):
 
 def _position(node: ast.AST) -> tuple[int, int]:
     return node.lineno, node.col_offset
-
-
-def _parameters(optimizer) -> list:
-    return [p for group in getattr(optimizer, "param_groups", ()) for p in group["params"]]
 
 
 def _read_apart(at, freed, first: ast.expr, second: ast.expr):

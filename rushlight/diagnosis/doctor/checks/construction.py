@@ -12,6 +12,7 @@ from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
 from ...source import Source
+from ...values import parameters_of
 from .. import places
 from ..places import found
 from .hidden import _attribute
@@ -162,7 +163,7 @@ class PlainTensor(Check):
                     self.results[type(inner), name] = (inner, value.grad_fn)
 
     def optimizer(self, optimizer):
-        self.held |= {id(p) for p in places.parameters_of(optimizer)}
+        self.held |= {id(p) for p in parameters_of(optimizer)}
 
     def step(self, optimizer):
         self.steps += 1

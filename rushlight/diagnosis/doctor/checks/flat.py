@@ -11,6 +11,7 @@ from ... import changes
 from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
+from ...values import parameters_of
 from .. import places
 from ..places import found
 from .parameters import _leaves_of
@@ -62,7 +63,7 @@ class WithoutSlope(Check):
         self.steps += 1
         if not self.cuts or (self.steps > 16 and self.steps % 16):
             return
-        for p in places.parameters_of(optimizer):
+        for p in parameters_of(optimizer):
             if id(p) in self.lively or not p.requires_grad:
                 continue
             self.held[id(p)] = p
@@ -137,7 +138,7 @@ class LeafLoss(Check):
             site = places.here()
             if site is None or site in self.seen or isinstance(tensor, nn.Parameter):
                 return
-            trained = [p for o in self.optimizers for p in places.parameters_of(o)]
+            trained = [p for o in self.optimizers for p in parameters_of(o)]
             if not any(p is tensor for p in trained):
                 self.seen[site] = (_C._origin(tensor), places.origin_node(tensor), bool(trained))
 

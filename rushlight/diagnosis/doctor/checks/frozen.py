@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ... import frames, upstream
+from ... import upstream
 from ...finding import Fix
 from ...registry import Check, check, kind
-from ...source import Source
 from .. import places
 from ..places import found
 
@@ -69,9 +67,7 @@ class OnModule(Check):
 
 def _assigned(name: str) -> Iterator[tuple]:
     """(source, statement, target) of each ``X.NAME = ...`` in the program's files."""
-    main = getattr(sys.modules.get("__main__"), "__file__", None)
-    files = [f for f in (main, *upstream.imported_files()) if f and frames.is_user_path(f)]
-    for source in filter(None, map(Source.of, dict.fromkeys(files))):
+    for source in upstream.program_sources():
         for node in ast.walk(source.tree):
             target = node.targets[0] if isinstance(node, ast.Assign) else None
             if isinstance(target, ast.Attribute) and target.attr == name:

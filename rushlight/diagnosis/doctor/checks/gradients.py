@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
+from ...values import parameters_of
 from .. import places
 from ..places import found
 
@@ -113,7 +114,7 @@ class Zeroing(Check):
     def module_zero(self, module):
         held = {id(p) for p in module.parameters()}
         for optimizer, _ in self.states.values():
-            if any(id(p) in held for p in places.parameters_of(optimizer)):
+            if any(id(p) in held for p in parameters_of(optimizer)):
                 self.zero(optimizer, places.here())
 
     def backward(self, tensor, arguments):
@@ -288,13 +289,13 @@ def _cleared_twice(source, name: str) -> ast.Expr | None:
 
 def _is_clear(optimizer) -> bool:
     """Whether all gradients of an optimizer are None or zero."""
-    held = (p for p in places.parameters_of(optimizer) if p.requires_grad)
+    held = (p for p in parameters_of(optimizer) if p.requires_grad)
     grads = (p.grad for p in held if p.grad is not None)
     return not any(bool((g.detach() != 0).any()) for g in grads)
 
 
 def _norm(optimizer) -> float:
-    grads = [p.grad for p in places.parameters_of(optimizer) if p.grad is not None]
+    grads = [p.grad for p in parameters_of(optimizer) if p.grad is not None]
     return sum(float(g.detach().float().square().sum()) for g in grads) ** 0.5
 
 

@@ -13,6 +13,7 @@ from rushlight import nn
 from ... import changes
 from ...finding import Fix
 from ...registry import Check, check, kind
+from ...values import parameters_of
 from .. import places
 from ..places import found
 
@@ -211,7 +212,7 @@ class Magnitudes(Check):
             return None
         if rate == 0:
             return self.without_rate(w, looks)
-        kinds = {str(p.dtype).removeprefix("torch.") for p in places.parameters_of(w.optimizer)}
+        kinds = {str(p.dtype).removeprefix("torch.") for p in parameters_of(w.optimizer)}
         evidence = [
             (
                 f"in {len(looks)} of {len(looks)} steps looked at no weight changed at all, with "
@@ -357,7 +358,7 @@ class Magnitudes(Check):
     def vanishing(self, w: Watched):
         names = self.passes.parameter_names()
         last = w.looks[-1].sizes
-        layers = [p for p in places.parameters_of(w.optimizer) if p.dim() >= 2 and id(p) in last]
+        layers = [p for p in parameters_of(w.optimizer) if p.dim() >= 2 and id(p) in last]
         if len(layers) < 4:
             return None
 

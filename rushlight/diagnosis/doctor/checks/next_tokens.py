@@ -13,7 +13,6 @@ from rushlight.utils.data import TensorDataset
 from ... import upstream
 from ...frames import called
 from ...registry import Check, check, kind
-from ...source import Source
 from .. import cuts, places
 from ..calls import site_of, user_frame
 from ..causal import Given, arguments_of, is_one, own_token_seen, tensors_of
@@ -331,8 +330,7 @@ def _of_tensors(dataset, x, y):
     given, labels = dataset.tensors[x], dataset.tensors[y]
     spot = upstream.of_tensor(labels)
     if is_one(given, labels):
-        sources = [s for s in map(Source.of, upstream.imported_files()) if s is not None]
-        for call in upstream.calls(sources, "TensorDataset"):
+        for call in upstream.calls(upstream.program_sources(), "TensorDataset"):
             if len(call.node.args) > max(x, y):
                 fix = cuts.pair_of_one(
                     call.source, [call.node.args[k] for k in (x, y)], cuts.ends(1)

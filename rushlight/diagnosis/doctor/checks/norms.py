@@ -10,7 +10,6 @@ from rushlight.nn.modules.batchnorm import _BatchNorm
 from ... import upstream
 from ...finding import Fix
 from ...registry import Check, check, kind
-from ...source import Source
 from .. import places
 from ..calls import site_of
 from ..places import found
@@ -82,7 +81,7 @@ class Frozen(Check):
             if part:
                 fixes.append(Fix(text, [site.source.insert_after(site.statement, text)]))
         else:
-            sources = filter(None, map(Source.of, upstream.imported_files()))
+            sources = upstream.program_sources()
             source = next((s for s in sources if places.freezing(s) is not None), None)
             if source is None:
                 return None

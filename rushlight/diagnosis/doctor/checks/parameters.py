@@ -10,7 +10,7 @@ from rushlight import _C
 
 from ...finding import Fix
 from ...registry import Check, check, kind
-from ...values import address_of, describe_module
+from ...values import address_of, describe_module, parameters_of
 from .. import places
 from ..calls import site_of
 from ..places import found
@@ -71,13 +71,13 @@ class Held(Check):
         for optimizer, *_ in self.optimizers:
             never = self.never[id(optimizer)]
             if id(optimizer) not in self.reached and any(
-                p.grad is not None and id(p) in never for p in places.parameters_of(optimizer)
+                p.grad is not None and id(p) in never for p in parameters_of(optimizer)
             ):
                 self.reached.add(id(optimizer))
 
     def optimizer(self, optimizer):
         site = places.here()
-        held = places.parameters_of(optimizer)
+        held = parameters_of(optimizer)
         models = {}
         for frame in places.user_frames(3)[:3]:
             for room in (frame.f_locals, frame.f_globals):
@@ -164,7 +164,7 @@ class Held(Check):
                         never.discard(id(p))
         if count > 10 and count % 10:
             return
-        held = {id(p) for o, *_ in self.optimizers for p in places.parameters_of(o)}
+        held = {id(p) for o, *_ in self.optimizers for p in parameters_of(o)}
         for made_with, site, _, whole in self.optimizers:
             if made_with is not optimizer:
                 continue

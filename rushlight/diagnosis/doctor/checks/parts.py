@@ -49,7 +49,7 @@ class Parts(Check):
                 continue
             source = site.source
             leading = source.leading_to(call.func.value)
-            parts = [call.func.value, *filter(None, map(value_of, leading))]
+            parts = [call.func.value, *map(value_of, leading)]
             added = {id(n): n for part in parts for n in ast.walk(part) if _is_added(n)}
             for read, times in self.read.items():
                 node = read.node

@@ -10,6 +10,7 @@ from ...finding import Edit, Fix
 from ...frames import called
 from ...registry import Check, check, kind
 from ...unfolded import on_lines_of_their_own
+from ...values import parameters_of
 from .. import places
 from ..loaders import Recent
 from ..places import found
@@ -110,7 +111,7 @@ class InLoop(Check):
         site = places.here()
         if site is None:
             return
-        ids = tuple(id(p) for p in places.parameters_of(optimizer))
+        ids = tuple(id(p) for p in parameters_of(optimizer))
         entry = self.made.setdefault((site, ids), [0, 0, -1, type(optimizer).__name__, optimizer])
         entry[0] += 1
         entry[1] += self.steps > entry[2] >= 0

@@ -11,7 +11,6 @@ from ... import upstream
 from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
-from ...source import Source
 from .. import places
 from ..places import found
 
@@ -58,10 +57,8 @@ class Samples(Check):
                 self.used[made.root.site] = op.site
 
     def findings(self, doctor):
-        sources = filter(None, map(Source.of, upstream.imported_files()))
-        if any(
-            getattr(n, "attr", "") == "log_prob" for s in sources for n in ast.walk(s.tree)
-        ):
+        nodes = (n for source in upstream.program_sources() for n in ast.walk(source.tree))
+        if not self.used or any(getattr(n, "attr", "") == "log_prob" for n in nodes):
             return []
         return [
             self.finding(site, use)

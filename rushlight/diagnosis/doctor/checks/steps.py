@@ -10,6 +10,7 @@ from rushlight import nn
 from ...finding import Edit, Fix
 from ...frames import called
 from ...registry import Check, check, kind
+from ...values import parameters_of
 from .. import places
 from ..places import found
 
@@ -137,18 +138,18 @@ class Steps(Check):
 
     def gave_gradients(self, state) -> bool:
         """Whether backward reached what it holds, and no other optimizer steps the same."""
-        mine = {id(p) for p in places.parameters_of(state.optimizer) if p.grad is not None}
+        mine = {id(p) for p in parameters_of(state.optimizer) if p.grad is not None}
         for other in self.states.values():
             if (
                 other is not state
                 and other.steps
-                and mine & {id(p) for p in places.parameters_of(other.optimizer)}
+                and mine & {id(p) for p in parameters_of(other.optimizer)}
             ):
                 return False
         return bool(mine)
 
     def has_gradients(self, state) -> bool:
-        return any(p.grad is not None for p in places.parameters_of(state.optimizer))
+        return any(p.grad is not None for p in parameters_of(state.optimizer))
 
     def never_steps(self, state):
         back, fixes, at = self.backward_site, [], self.backward_site
@@ -217,7 +218,7 @@ class Steps(Check):
 
     def unused(self, state):
         """Modules whose parameters got no gradient in any step, and that never ran."""
-        all_held, out = places.parameters_of(state.optimizer), []
+        all_held, out = parameters_of(state.optimizer), []
         held = {id(p) for p in all_held if p.grad is None}
         for model in list(self.passes.models.values()):
             for name, module in model.named_modules():

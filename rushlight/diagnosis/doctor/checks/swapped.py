@@ -7,6 +7,7 @@ import difflib
 
 from ...finding import Fix
 from ...registry import Check, check
+from ...values import parameters_of
 from .. import places
 from ..places import found
 
@@ -22,7 +23,7 @@ class Swapped(Check):
         doctor.watch.on("step", self.step)
 
     def optimizer(self, optimizer):
-        self.optimizers.append((optimizer, places.here(), places.parameters_of(optimizer)))
+        self.optimizers.append((optimizer, places.here(), parameters_of(optimizer)))
         for frame in places.user_frames(3)[:3]:
             for room in (frame.f_locals, frame.f_globals):
                 for name, module in places.modules_in(room):

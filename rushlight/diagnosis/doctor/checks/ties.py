@@ -294,9 +294,8 @@ def _spelled(name: str, path: str) -> str:
 def _tie_in_source(first: str, second: str) -> tuple[Source, ast.Assign] | None:
     """The statement ``head.weight = embed.weight`` for two paths."""
     ends = {end_of(first), end_of(second)}
-    for file in upstream.imported_files():
-        source = Source.of(file)
-        for node in ast.walk(source.tree) if source is not None else ():
+    for source in upstream.program_sources():
+        for node in ast.walk(source.tree):
             is_tie = isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute)
             if is_tie and {end_of(ast.unparse(n)) for n in (*node.targets, node.value)} == ends:
                 return source, node

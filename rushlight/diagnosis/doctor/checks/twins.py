@@ -213,9 +213,8 @@ def _unwrapped(node: ast.expr) -> ast.expr:
 def _copy_in_source(names) -> Copy | None:
     """The statement that makes one of two paths of a model a parameter over the other's memory."""
     ends = {end_of(name) for name in names}
-    for file in upstream.imported_files():
-        source = Source.of(file)
-        for node in ast.walk(source.tree) if source is not None else ():
+    for source in upstream.program_sources():
+        for node in ast.walk(source.tree):
             copy = _as_copy(source, node)
             if copy and {end_of(ast.unparse(n)) for n in (copy.target, copy.value)} == ends:
                 return copy

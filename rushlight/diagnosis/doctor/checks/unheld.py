@@ -10,6 +10,7 @@ from rushlight import _C
 from ... import changes, graphs
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
+from ...values import parameters_of
 from .. import places
 from ..passes import LOSSES
 from ..places import found
@@ -73,8 +74,8 @@ class Unheld(Check):
             return []
         (optimizer, site), held = self.optimizers[-1], set()
         for one, _ in self.optimizers:
-            held |= {id(p) for p in places.parameters_of(one)}
-        mine = [p for p in places.parameters_of(optimizer) if p.requires_grad]
+            held |= {id(p) for p in parameters_of(one)}
+        mine = [p for p in parameters_of(optimizer) if p.requires_grad]
         reached = [p for p in mine if p.grad is not None]
         for model in list(self.passes.models.values()):
             all_ = [p for p in model.parameters() if p.requires_grad]

@@ -125,7 +125,7 @@ class Unseeded(Check):
 
     def drawn(self, stream: str):
         """Where the user's source draws from a stream: (file, line), or None."""
-        for source in _sources():
+        for source in upstream.program_sources():
             names = _names_of(source, stream)
             for node in ast.walk(source.tree):
                 if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
@@ -188,11 +188,6 @@ def _mentions_numpy(command: list[str]) -> bool:
 
 def _called(stream: str) -> str:
     return {"random": "Python's random"}.get(stream, stream)
-
-
-def _sources() -> list[Source]:
-    files = dict.fromkeys(upstream.imported_files())
-    return [s for s in map(Source.of, files) if s is not None]
 
 
 def _names_of(source: Source, stream: str) -> set[str]:

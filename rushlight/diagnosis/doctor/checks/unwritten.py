@@ -51,7 +51,7 @@ class Unwritten(Check):
     def findings(self, doctor):
         if not self.seen:
             return []
-        sources = [s for s in map(Source.of, upstream.imported_files()) if s is not None]
+        sources = upstream.program_sources()
         bare = [one for one in self.seen.values() if not _is_written(sources, one[0])]
         return [self.finding(*one) for one in bare]
 

@@ -9,7 +9,7 @@ from rushlight import _C
 from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
-from .. import places
+from ...values import parameters_of
 from ..places import found
 
 kind(
@@ -38,7 +38,7 @@ class Zeros(Check):
         self.steps += 1
         if self.steps > LEAST_STEPS and not self.held:
             return
-        for p in places.parameters_of(optimizer):
+        for p in parameters_of(optimizer):
             if p.dim() < 2 or p.grad is None or p.device.type != "cpu":
                 continue
             if self.steps > 1 and id(p) not in self.held:
