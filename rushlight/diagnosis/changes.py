@@ -58,11 +58,8 @@ def arguments(source: Source, call: ast.Call, without: tuple[str, ...] = ()) -> 
 
 def with_keyword(source: Source, call: ast.Call, name: str, text: str) -> str:
     """A call with a keyword set, whether it was there or not."""
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            kept = arguments(source, call, (name,))
-            return call_text(source, call, None, [*kept, f"{name}={text}"])
-    return call_text(source, call, None, [*arguments(source, call), f"{name}={text}"])
+    kept = arguments(source, call, (name,))
+    return call_text(source, call, None, [*kept, f"{name}={text}"])
 
 
 def without_keyword(source: Source, call: ast.Call, name: str) -> str:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from rushlight import _C
 
-from .finding import Edit
+from . import changes
+from .finding import Edit, Fix
 from .source import Source
 
 
@@ -24,13 +25,13 @@ class Step:
     call: ast.Call | ast.Constant
 
     @property
-    def line(self) -> int:
-        return self.call.lineno
+    def place(self) -> tuple[str, int]:
+        return self.source.file, self.call.lineno
 
 
 @dataclass
 class Change:
-    """An argument of a call as it would have to be: where, as text, and as an edit."""
+    """An argument of a call, or the whole of it, as it would have to be; as text and as a fix."""
 
     step: Step
     node: ast.expr
@@ -42,12 +43,13 @@ class Change:
 
     @property
     def changed_call(self) -> str:
-        if self.node is self.step.call:  # the default of a parameter
-            return self.text
-        before, after = self.step.source.segment(self.node), self.text
-        call = self.step.source.segment(self.step.call)
-        at = call.find(before, len(self.step.source.segment(self.step.call.func)))
-        return call[:at] + after + call[at + len(before) :]
+        return changes.with_part(self.step.source, self.step.call, self.node, self.text)
+
+    @property
+    def fix(self) -> Fix:
+        return Fix(
+            f"{self.step.source.segment(self.step.call)} -> {self.changed_call}", [self.edit]
+        )
 
 
 def steps_to(module) -> list[Step]:
@@ -78,12 +80,29 @@ def stands_in(node: ast.AST, whole: ast.AST) -> bool:
 
 def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
     """An argument of a call by place or name, None where it is left to its default."""
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
+    named = changes.keyword(call, name)
+    if named is not None:
+        return named
     if 0 <= position < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args):
         return call.args[position]
     return None
+
+
+def parameters(function: ast.FunctionDef) -> list[str]:
+    """The names of a function's positional parameters, without self."""
+    names = [a.arg for a in [*function.args.posonlyargs, *function.args.args]]
+    return names[1:] if names[:1] in (["self"], ["cls"]) else names
+
+
+def all_parameters(function: ast.FunctionDef) -> list[str]:
+    """The names of all parameters of a function, those by name alone last, without self."""
+    return [*parameters(function), *(a.arg for a in function.args.kwonlyargs)]
+
+
+def place_of(function: ast.FunctionDef, name: str) -> int:
+    """The place of a parameter in a call of its function, -1 where it goes by its name alone."""
+    names = parameters(function)
+    return names.index(name) if name in names else -1
 
 
 def number_changes(module, position: int, name: str, wanted: int, sizes=()) -> list[Change]:
@@ -102,7 +121,7 @@ def number_changes(module, position: int, name: str, wanted: int, sizes=()) -> l
             break
         here = [Change(step, node, text) for text in _alternatives(step.source, node, wanted)]
         found = here + found
-        parameter = _parameter(step, node)
+        parameter = passed_on(step, node)
         if parameter is None or depth + 1 == len(steps):
             break
         outer = steps[depth + 1].call
@@ -142,16 +161,15 @@ def _sibling(
     number is among ``sizes``.
     """
     function = step.source.function_of(step.call)
-    names = [a.arg for a in [*function.args.posonlyargs, *function.args.args]]
+    names = parameters(function)
     reads = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == node.id]
-    shift = 1 if names[:1] in (["self"], ["cls"]) else 0
-    mine = argument(outer, names.index(node.id) - shift, node.id)
+    mine = argument(outer, names.index(node.id), node.id)
     if len(reads) < 2 and getattr(mine, "value", None) not in sizes:
         return None
     for place, name in enumerate(names):
-        if place < shift or name == node.id:
+        if name == node.id:
             continue
-        given = argument(outer, place - shift, name)
+        given = argument(outer, place, name)
         if isinstance(given, ast.Constant) and given.value == wanted:
             return Change(step, node, name)
     return None
@@ -169,22 +187,13 @@ def _alternatives(source: Source, node: ast.expr, wanted: int) -> list[str]:
     return [*parts, str(wanted)]
 
 
-def _parameter(step: Step, node: ast.expr) -> tuple[int, str] | None:
-    """The parameter of the enclosing function that an expression gets its value from.
-
-    As (place in a call, name); only where the expression is that name, or computed from one.
-    """
+def passed_on(step: Step, node: ast.expr) -> tuple[int, str] | None:
+    """(place in a call, name) of the parameter of its function that an expression is."""
     function = step.source.function_of(step.call)
-    if function is None:
+    names = parameters(function) if function is not None else []
+    if not isinstance(node, ast.Name) or node.id not in names:
         return None
-    names = [a.arg for a in [*function.args.posonlyargs, *function.args.args]]
-    used = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in names]
-    if len(set(used)) != 1 or not isinstance(node, ast.Name):
-        return None
-    place = names.index(used[0])
-    if names and names[0] in ("self", "cls"):
-        place -= 1
-    return place, used[0]
+    return names.index(node.id), node.id
 
 
 def _is_super_init(call: ast.Call) -> bool:

@@ -131,19 +131,16 @@ def _of_name(source: Source, node: ast.Name, callers: list):
         if statement is not None:
             part = _part(statement, node.id)
             return None if part is None else (source, part, callers, node.id, "")
-        names = [a.arg for a in [*function.args.posonlyargs, *function.args.args]]
-        if node.id in names or node.id in [a.arg for a in function.args.kwonlyargs]:
-            return _of_parameter(names, node.id, callers)
+        if node.id in construction.all_parameters(function):
+            return _of_parameter(function, node.id, callers)
     return _of_global(source, node.id, node)
 
 
-def _of_parameter(names: list[str], name: str, callers: list):
+def _of_parameter(function: ast.FunctionDef, name: str, callers: list):
     if not callers:
         return None
-    outer, place = callers[0], names.index(name) if name in names else len(names)
-    if names[:1] in (["self"], ["cls"]):
-        place -= 1
-    given = construction.argument(outer.call, place, name)
+    outer = callers[0]
+    given = construction.argument(outer.call, construction.place_of(function, name), name)
     if given is not None:
         return outer.source, given, callers[1:], name, ""
     spread = [*outer.call.args, *(k.arg or k for k in outer.call.keywords)]

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FrameType
 
-from . import trial
-from .finding import Related
+from . import changes, trial
+from .finding import Fix, Related
 from .source import Source
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -92,6 +92,15 @@ class Failed:
         if self.node is None:
             return self.source.statement(self.line)
         return self.source.statement_of(self.node)
+
+    def fix(self, text: str, shown: str | None = None, **parts) -> Fix:
+        """The failing expression becomes other text."""
+        return self.source.fix(self.node, text, shown, **parts)
+
+    def fix_part(self, part: ast.AST, text: str, shown: str | None = None) -> Fix:
+        """A part of it becomes other text; shown as the whole, which is what a trial evaluates."""
+        whole = changes.with_part(self.source, self.node, part, text)
+        return self.source.fix(part, text, shown or whole, call=whole)
 
     def related(self, role: str) -> list[Related]:
         """This line as one that belongs to a finding at another."""

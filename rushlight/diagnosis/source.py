@@ -6,7 +6,7 @@ import ast
 import functools
 import linecache
 
-from .finding import Edit
+from .finding import Edit, Fix
 from .unfolded import on_lines_of_their_own
 
 
@@ -156,6 +156,10 @@ class Source:
             head, tail = text[a][: node.col_offset], text[b][node.end_col_offset :]
             text[a : b + 1] = [head + new.encode() + tail]
         return Edit(self.file, first, last, b"\n".join(text).decode())
+
+    def fix(self, node: ast.AST, text: str, shown: str | None = None, **parts) -> Fix:
+        """A node becomes other text; shown as that text, or as what is said here."""
+        return Fix(shown or text, [self.replace((node, text))], **parts)
 
     @on_lines_of_their_own
     def insert_before(self, node: ast.stmt, text: str) -> Edit:

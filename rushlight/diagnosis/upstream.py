@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from rushlight import _C
 
-from . import construction, frames, trial, values
+from . import changes, construction, frames, trial, values
+from .finding import Fix
 from .frames import called, changes_something
 from .source import Source
 
@@ -43,6 +44,14 @@ class Spot:
     @property
     def statement(self) -> ast.stmt:
         return self.source.statement_of(self.node)
+
+    def fix(self, text: str, shown: str | None = None, **parts) -> Fix:
+        """What stands here becomes other text."""
+        return self.source.fix(self.node, text, shown, **parts)
+
+    def fix_part(self, part: ast.AST, text: str) -> Fix:
+        """A part of what stands here becomes other text; shown as the whole."""
+        return self.source.fix(part, text, changes.with_part(self.source, self.node, part, text))
 
 
 def of_place(origin) -> Spot | None:
@@ -177,9 +186,8 @@ def _bound_name(raised, at, node) -> Spot | None:
         statement = at.source.last_assignment(node.id, line, scope)
         if statement is not None:
             return part_bound(Spot(at.source, statement, at), node.id)
-        names = [a.arg for a in [*scope.args.posonlyargs, *scope.args.args]]
-        if node.id in names or node.id in [a.arg for a in scope.args.kwonlyargs]:
-            return _argument(raised, at, names, node.id)
+        if node.id in construction.all_parameters(scope):
+            return _argument(raised, at, scope, node.id)
         return global_name(at.file, node.id, at)
     statement = at.source.last_assignment(node.id, line) or at.source.last_assignment(
         node.id, sys.maxsize
@@ -212,7 +220,7 @@ def part_bound(spot: Spot, name: str) -> Spot | None:
     return Spot(spot.source, statement.value, spot.at)
 
 
-def _argument(raised, at, names: list[str], name: str) -> Spot | None:
+def _argument(raised, at, scope: ast.FunctionDef, name: str) -> Spot | None:
     where = next((i for i, f in enumerate(raised.frames) if f.frame is at.frame), 0)
     if where == 0:
         return None
@@ -220,10 +228,7 @@ def _argument(raised, at, names: list[str], name: str) -> Spot | None:
     call = caller.node
     if not isinstance(call, ast.Call):
         return None
-    place = names.index(name) if name in names else len(names)
-    if names[:1] in (["self"], ["cls"]):
-        place -= 1
-    node = construction.argument(call, place, name)
+    node = construction.argument(call, construction.place_of(scope, name), name)
     if isinstance(node, (ast.Name, ast.Attribute)):
         return bound(raised, caller, node) or Spot(caller.source, node, caller)
     return Spot(caller.source, node, caller) if node is not None else None

@@ -51,6 +51,12 @@ def describe(value) -> str:
     return text if len(text) <= 40 else f"a {kind.__name__}"
 
 
+def sentence(name: str, tensor, more: str = "") -> str:
+    """``x is (2, 3) float32, made at file.py:7``."""
+    origin = made_at(tensor)
+    return f"{name} is {describe(tensor)}{more}" + (f", made at {origin}" if origin else "")
+
+
 def describe_module(module) -> str:
     """``Linear(64 -> 64)``, or the class's name."""
     if isinstance(module, nn.Linear):

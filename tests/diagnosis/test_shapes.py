@@ -23,9 +23,12 @@ class Classifier(nn.Module):
     def forward(self, tokens):
         return self.head(self.encoder(self.embed(tokens)).mean(1))
 """
-CLASSIFIER = CLASSES + """model = Classifier()
+CLASSIFIER = (
+    CLASSES
+    + """model = Classifier()
 print(model(torch.randint(0, 100, (8, 12))).shape)
 """
+)
 
 MODEL = """
 from torch import nn
@@ -75,6 +78,34 @@ scale = q @ k
 """
 
 
+NAMED_BRIEFLY = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.fc = nn.Conv2d(1, 4, 3), nn.Linear(144, 10)
+
+    def forward(self, f):
+        f = self.conv(f)
+        return self.fc(f)
+
+
+print(Net()(torch.randn(2, 1, 8, 8)).shape)
+"""
+
+NAMED_LIKE_A_PART = """
+import torch
+from torch import nn
+
+n = 1
+head = nn.Sequential(nn.Linear(12, 11), nn.Linear(in_features=n, out_features=1))
+print(head(torch.randn(3, 12)).shape)
+"""
+
+
 def repaired(report, number=0):
     """What the script prints with a fix of the first finding applied."""
     fix = report.findings[0]["fixes"][number]
@@ -105,6 +136,23 @@ def test_a_missing_flatten(tmp_path, script, line):
     (finding,) = report.findings
     assert (finding["id"], finding["line"]) == ("flatten-missing", line)
     assert repaired(report) == "torch.Size([2, 10])\n"
+
+
+@pytest.mark.parametrize(
+    "script, shown",
+    [
+        (NAMED_BRIEFLY, "self.fc(f.flatten(1))"),
+        (
+            NAMED_LIKE_A_PART,
+            "nn.Linear(in_features=n, out_features=1) -> nn.Linear(in_features=11, out_features=1)",
+        ),
+    ],
+)
+def test_the_change_is_shown_at_its_place(tmp_path, script, shown):
+    report = Report(tmp_path, script)
+    (finding,) = report.findings
+    assert finding["fixes"][0]["text"] == shown
+    assert repaired(report).startswith("torch.Size")
 
 
 def test_a_product_of_matrices_shows_which_to_turn(tmp_path):

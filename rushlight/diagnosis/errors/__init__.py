@@ -8,7 +8,7 @@ import traceback
 from dataclasses import dataclass
 from functools import cached_property
 
-from .. import frames, registry
+from .. import frames, registry, values
 from ..finding import Finding, Fix
 
 
@@ -45,11 +45,28 @@ class Raised:
             traceback = traceback.tb_next
         return found
 
+    def path_of(self, module) -> str:
+        """A module's name in the outermost one on the way, or its class's."""
+        return values.module_path(self.modules()[0], module) or type(module).__name__
+
     def finding(self, id: str, title: str, at=None, **parts) -> Finding:
         """A Finding of severity "error" at a frame's line, or at (file, line)."""
         at = at or self.innermost
         file, line = (at.file, at.line) if isinstance(at, frames.Failed) else at
         return Finding(id, "error", file, line, title, **parts)
+
+    def number(self, id: str, title: str, changes: list, role: str, evidence) -> Finding:
+        """A Finding where a number was decided, with the changes of it, or at the failing line."""
+        if not changes:
+            return self.finding(id, title, evidence=evidence)
+        return self.finding(
+            id,
+            title,
+            changes[0].step.place,
+            evidence=evidence,
+            related=self.innermost.related(role),
+            fixes=[c.fix for c in changes],
+        )
 
 
 def diagnose(error: BaseException) -> Finding | None:

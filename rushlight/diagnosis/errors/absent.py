@@ -344,7 +344,7 @@ def _given_back(raised: Raised, at, spot, function):
         spot.place,
         evidence=[f"0 return statements in lines {function.lineno} to {function.end_lineno}"],
         related=at.related("used here"),
-        fixes=[Fix(text.splitlines()[0], [spot.source.replace((spot.statement, text))])],
+        fixes=[spot.source.fix(spot.statement, text, text.splitlines()[0])],
     )
 
 

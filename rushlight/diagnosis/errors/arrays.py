@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from .. import changes, upstream, values
-from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
 
@@ -46,16 +45,12 @@ def bfloat16(raised: Raised):
     if not known:
         return None
     part, tensor = known[0]
-    text = changes.method(at.source, part, "float()")
-    call = changes.with_part(at.source, at.node, part, text)
-    origin = values.made_at(tensor)
-    evidence = [f"{at.source.segment(part)} is {values.describe(tensor)}"]
-    evidence[0] += f", made at {origin}" if origin else ""
+    fix = at.fix_part(part, changes.method(at.source, part, "float()"))
     return raised.finding(
         "numpy-dtype",
         "numpy has no bfloat16",
-        evidence=evidence,
-        fixes=try_calls(raised, [Fix(call, [at.source.replace((part, text))], call=call)]),
+        evidence=[values.sentence(at.source.segment(part), tensor)],
+        fixes=try_calls(raised, [fix]),
     )
 
 
@@ -95,11 +90,10 @@ def negative(raised: Raised):
     if found is not None and (spot.file, found.lineno) != (at.file, at.line):
         place = (spot.file, found.lineno)
         text = changes.method(spot.source, found, "copy()")
-        fixes.append(Fix(text, [spot.source.replace((found, text))]))
+        fixes.append(spot.source.fix(found, text))
         evidence.append(f"{spot.source.segment(found)} runs backwards through its array")
-    text = changes.method(at.source, argument, "copy()")
-    call = changes.with_part(at.source, at.node, argument, text)
-    fixes += try_calls(raised, [Fix(call, [at.source.replace((argument, text))], call=call)])
+    fix = at.fix_part(argument, changes.method(at.source, argument, "copy()"))
+    fixes += try_calls(raised, [fix])
     return raised.finding(
         "numpy-negative-stride",
         "a tensor cannot step backwards through memory: copy the array",
@@ -133,9 +127,8 @@ def objects(raised: Raised):
     kinds = sorted({type(item).__name__ for item in array.ravel()[:1000]})
     evidence = [f"{values.describe(array)}; its items are {', '.join(kinds)}"]
     part = next(p for p in parts if upstream.value(at, p) is not None)
-    text = changes.method(at.source, part, 'astype("float32")')
-    call = changes.with_part(at.source, at.node, part, text)
-    fixes = try_calls(raised, [Fix(call, [at.source.replace((part, text))], call=call)])
+    fix = at.fix_part(part, changes.method(at.source, part, 'astype("float32")'))
+    fixes = try_calls(raised, [fix])
     spot = upstream.bound(raised, at, part)
     asked = changes.keyword(spot.node, "dtype") if spot is not None else None
     if asked is None or not fixes:
@@ -143,7 +136,7 @@ def objects(raised: Raised):
             "numpy-dtype", f"no tensor has numpy's {raised.match[1]}", evidence=evidence,
             fixes=fixes,
         )  # fmt: skip
-    fixes.insert(0, Fix('dtype="float32"', [spot.source.replace((asked, '"float32"'))]))
+    fixes.insert(0, spot.source.fix(asked, '"float32"', 'dtype="float32"'))
     return raised.finding(
         "numpy-dtype",
         f"the array was made of objects: no tensor has numpy's {raised.match[1]}",
@@ -167,16 +160,10 @@ def mean(raised: Raised):
     if not known:
         return None
     part, tensor = known[0]
-    text = changes.method(at.source, part, "float()")
-    call = changes.with_part(at.source, at.node, part, text)
-    origin = values.made_at(tensor)
-    evidence = [
-        f"{at.source.segment(part)} is {values.describe(tensor)}"
-        + (f", made at {origin}" if origin else "")
-    ]
+    fix = at.fix_part(part, changes.method(at.source, part, "float()"))
     return raised.finding(
         "mean-of-whole-numbers",
         f"{at.text}: {values.dtype_name(tensor.dtype)} has no {upstream.called(at.node) or 'such'}",
-        evidence=evidence,
-        fixes=try_calls(raised, [Fix(call, [at.source.replace((part, text))], call=call)]),
+        evidence=[values.sentence(at.source.segment(part), tensor)],
+        fixes=try_calls(raised, [fix]),
     )

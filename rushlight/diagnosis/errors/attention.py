@@ -114,7 +114,7 @@ def _time_first(raised: Raised, layer, called, passes):
             f"{given.shape[batch]} as the batch"
         )
     evidence.append(raised.message.splitlines()[0][:76])
-    fix = Fix(text, [spot.source.replace((spot.node, text))], tried="this call tried")
+    fix = spot.fix(text, tried="this call tried")
     return raised.finding(
         "batch-first",
         f"{type(layer).__name__} reads dimension {1 if now else 0} as time, and it is the batch",
@@ -158,7 +158,7 @@ def _other_width(raised: Raised, layer):
         spot.place,
         evidence=[f"query {values.describe(query)}", f"key {values.describe(key)}"],
         related=at.related("the call that failed"),
-        fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+        fixes=[spot.fix(text)],
     )
 
 
@@ -177,24 +177,23 @@ def _given(raised: Raised, layer):
     if known["query"].dim() == 3 and known["query"].shape[batch] == 1:
         whole = f"{changes.atom(at.source, nodes['key'])}.shape[{batch}]"
         sizes = f"{whole}, -1, -1" if batch == 0 else f"-1, {whole}, -1"
-        fixes.append(_changed(at, nodes["query"], f"expand({sizes})"))
+        text = changes.method(at.source, nodes["query"], f"expand({sizes})")
+        fixes.append(at.fix_part(nodes["query"], text, text))
     elif known["key"].shape != known["value"].shape:
         for part, other in (("value", "key"), ("key", "value")):
             text = at.source.segment(nodes[other])
-            call = changes.with_part(at.source, node, nodes[part], text)
-            edit = at.source.replace((nodes[part], text))
-            fixes.append(Fix(f"{part} {text}, as the {other}", [edit], call=call))
+            fixes.append(at.fix_part(nodes[part], text, f"{part} {text}, as the {other}"))
     return raised.finding(
         "attention-keys",
         "query, key and value do not belong together",
         evidence=[*values.table(rows), raised.message.splitlines()[0][:76]],
-        fixes=try_calls(raised, fixes) if fixes else [],
+        fixes=try_calls(raised, fixes),
     )
 
 
 def _mask(raised: Raised):
     """A mask for other queries or keys: cut to those there are, or turned."""
-    at, node = raised.innermost, raised.innermost.node
+    at = raised.innermost
     padding = "key_padded" in raised.message
     name = "key_padding_mask" if padding else "attn_mask"
     mask = upstream.inner(raised.error, name)
@@ -210,9 +209,8 @@ def _mask(raised: Raised):
             changes.method(at.source, part, "T"),
             f"{changes.atom(at.source, part)}[{cut}]",
         ):
-            call = changes.with_part(at.source, node, part, text)
-            fixes.append(Fix(text, [at.source.replace((part, text))], call=call))
-    fixes = try_calls(raised, fixes) if fixes else []
+            fixes.append(at.fix_part(part, text, text))
+    fixes = try_calls(raised, fixes)
     if not fixes:
         return None
     return raised.finding(
@@ -221,12 +219,6 @@ def _mask(raised: Raised):
         evidence=[f"{name} {values.describe(mask)}; {wanted} are wanted"],
         fixes=fixes,
     )
-
-
-def _changed(at, part, method: str) -> Fix:
-    text = changes.method(at.source, part, method)
-    call = changes.with_part(at.source, at.node, part, text)
-    return Fix(text, [at.source.replace((part, text))], call=call)
 
 
 @explains(RuntimeError, r"The size of tensor a \(\d+\) must match the size of tensor b")
@@ -245,7 +237,7 @@ def dot_product(raised: Raised):
     rest = changes.arguments(at.source, node)[3:]
     text = f"{changes.call_text(at.source, node, None, [*turned, *rest])}.transpose(1, 2)"
     rows = [(at.source.segment(part), values.describe(v)) for part, v in known]
-    fix = Fix("each with (batch, heads, time, width)", [at.source.replace((node, text))], call=text)
+    fix = at.source.fix(node, text, "each with (batch, heads, time, width)", call=text)
     return raised.finding(
         "attention-keys",
         f"dimension 1 is taken for the heads: {query.shape[1]} and {key.shape[1]} of them",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from .. import upstream
-from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised
 
@@ -52,10 +51,10 @@ def count(raised: Raised):
             text = source.segment(last.value)
             if wanted > got:
                 new = text + ", None" * (wanted - got)
-                fixes.append(Fix(f"return {new}", [source.replace((last.value, new))]))
+                fixes.append(source.fix(last.value, new, f"return {new}"))
             elif isinstance(last.value, ast.Tuple):
                 new = ", ".join(source.segment(e) for e in last.value.elts[:wanted])
-                fixes.append(Fix(f"return {new}", [source.replace((last.value, new))]))
+                fixes.append(source.fix(last.value, new, f"return {new}"))
             return raised.finding(
                 "function-gradient-count",
                 f"{owner.name}.backward returns {got} gradients for {wanted} inputs",
@@ -89,7 +88,7 @@ def hook(raised: Raised):
                 place = (source.file, ends[-1].lineno) if ends else place
     if body is not None:
         new = f"({source.segment(body)}).expand_as({parameter})"
-        fixes.append(Fix(new, [source.replace((body, new))]))
+        fixes.append(source.fix(body, new))
     return raised.finding(
         "hook-changes-shape",
         "a hook returned a gradient of another shape",

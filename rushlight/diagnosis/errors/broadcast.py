@@ -61,13 +61,12 @@ def broadcast(raised: Raised):
     for part, tensor, other in ((right, b, a), (left, a, b)):
         for method in _ways(tuple(tensor.shape), tuple(other.shape)):
             text = changes.method(at.source, part, method)
-            call = changes.with_part(at.source, at.node, part, text)
+            fix = at.fix_part(part, text)
             if isinstance(at.node, ast.AugAssign):
                 if part is left:
                     continue
-                call = f"{texts[0]} + {text}"
-            edit = at.source.replace((part, text))
-            fixes.append(Fix(changes.with_part(at.source, at.node, part, text), [edit], call=call))
+                fix.call = f"{texts[0]} + {text}"
+            fixes.append(fix)
     sized = _made_with_size(raised, at, known)
     if sized is not None and not fixes:
         spot, fix, title = sized
@@ -84,7 +83,7 @@ def broadcast(raised: Raised):
         "broadcast-shapes",
         f"{first}: {raised.match[1]} and {raised.match[2]} do not line up",
         evidence=evidence,
-        fixes=try_calls(raised, fixes) if fixes else [],
+        fixes=try_calls(raised, fixes),
     )
 
 
@@ -111,8 +110,7 @@ def _attention_mask(raised: Raised, at):
     if mask.dim() != 2 or tuple(mask.shape) != (key.shape[0], key.shape[-2]):
         return None
     text = changes.atom(at.source, node) + ("[:, None, None, :]" if key.dim() == 4 else "[:, None]")
-    call = changes.with_part(at.source, at.node, node, text)
-    fix = Fix(text, [at.source.replace((node, text))], call=call)
+    fix = at.fix_part(node, text, text)
     return raised.finding(
         "broadcast-shapes",
         "the mask says which keys of each sample count, and has no place for heads and queries",
@@ -234,12 +232,7 @@ def _drawn(raised: Raised, at, known, evidence):
             spot.place,
             evidence=evidence,
             related=at.related("the operation that failed"),
-            fixes=[
-                Fix(
-                    changes.with_part(spot.source, spot.node, size, text),
-                    [spot.source.replace((size, text))],
-                )
-            ],
+            fixes=[spot.fix_part(size, text)],
         )
     return None
 
@@ -262,7 +255,7 @@ def _branch(raised: Raised, at, a, b, evidence):
     if owner is None or a.dim() != b.dim() or a.dim() < 2:
         return None
     differ = [d for d in range(a.dim()) if a.shape[d] != b.shape[d]]
-    layers = [m for m in owner.modules() if m is not owner and _built(m)]
+    layers = [m for m in owner.modules() if m is not owner and construction.steps_to(m)]
     found = []
     for layer in layers:
         found += _size_changes(layer, a, b, differ)
@@ -271,10 +264,7 @@ def _branch(raised: Raised, at, a, b, evidence):
     found.sort(key=lambda f: f[0])
     _, layer, change, said = found[0]
     path = values.module_path(owner, layer)
-    fixes = {
-        c.edit: Fix(f"{c.step.source.segment(c.step.call)} -> {_changed(c)}", [c.edit])
-        for _, _, c, _ in reversed(found)
-    }
+    fixes = {c.edit: c.fix for _, _, c, _ in reversed(found)}
     fixes = list(reversed(fixes.values()))
     together = _all_of(found)
     if together is not None:
@@ -282,7 +272,7 @@ def _branch(raised: Raised, at, a, b, evidence):
     return raised.finding(
         "residual-size",
         f"self.{path} changes the size, and the other operand keeps it",
-        (change.step.source.file, change.step.line),
+        change.step.place,
         evidence=[*evidence, f"self.{path} {values.describe_module(layer)}: {said}"],
         related=at.related("the two are put together"),
         fixes=fixes,
@@ -291,14 +281,6 @@ def _branch(raised: Raised, at, a, b, evidence):
 
 def _is_users(module) -> bool:
     return not type(module).__module__.startswith(("rushlight.", "torch."))
-
-
-def _built(module) -> bool:
-    return bool(construction.steps_to(module))
-
-
-def _changed(change) -> str:
-    return change.changed_call
 
 
 def _all_of(found) -> Fix | None:
@@ -360,32 +342,18 @@ def _argument_changes(layer, position: int, name: str, text: str) -> list:
     node = construction.argument(steps[0].call, position, name)
     if node is None:
         step = steps[0]
-        return [Added(step, changes.with_keyword(step.source, step.call, name, text))]
+        text = changes.with_keyword(step.source, step.call, name, text)
+        return [construction.Change(step, step.call, text)]
     found = []
     for depth, step in enumerate(steps):
         if node is None:
             break
         found.insert(0, construction.Change(step, node, text))
-        parameter = construction._parameter(step, node)
+        parameter = construction.passed_on(step, node)
         if parameter is None or depth + 1 == len(steps):
             break
         node = construction.argument(steps[depth + 1].call, *parameter)
     return found[:2]
-
-
-class Added:
-    """A call with a keyword more; like ``construction.Change``."""
-
-    def __init__(self, step, text: str):
-        self.step, self.text = step, text
-
-    @property
-    def edit(self):
-        return self.step.source.replace((self.step.call, self.text))
-
-    @property
-    def changed_call(self) -> str:
-        return self.text
 
 
 def _size_argument(node: ast.AST, rank: int, place: int, kinds=(ast.Name, ast.Attribute)):
@@ -415,6 +383,7 @@ def _made_with_size(raised: Raised, at, known):
             have, want = tensor.shape[-d], other.shape[-d]
             if have == want or 1 in (have, want):
                 continue
+            title = f"{at.source.segment(node)} was made with size {have}, it meets {want}"
             numbers = [
                 n
                 for n in ast.walk(spot.node)
@@ -425,15 +394,7 @@ def _made_with_size(raised: Raised, at, known):
                 if size is not None:
                     text = spot.source.segment(size)
                     text = f"{text} + {want - have}" if 0 < want - have < 4 else str(want)
-                    fix = Fix(
-                        changes.with_part(spot.source, spot.node, size, text),
-                        [spot.source.replace((size, text))],
-                    )
-                    name = at.source.segment(node)
-                    return spot, fix, f"{name} was made with size {have}, it meets {want}"
+                    return spot, spot.fix_part(size, text), title
             if len(numbers) == 1:
-                text = changes.with_part(spot.source, spot.node, numbers[0], str(want))
-                fix = Fix(text, [spot.source.replace((numbers[0], str(want)))])
-                name = at.source.segment(node)
-                return spot, fix, f"{name} was made with size {have}, it meets {want}"
+                return spot, spot.fix_part(numbers[0], str(want)), title
     return None

@@ -191,10 +191,10 @@ def _made_with_data(raised: Raised, at, spot, made: type):
     if bound is not None and isinstance(bound.node, (ast.Name, ast.Attribute)):
         place = bound.place
         text = f"{bound.text}()"
-        fixes.append(Fix(text, [bound.source.replace((bound.node, text))]))
+        fixes.append(bound.fix(text))
     else:
         text = f"{source.segment(func)}()"
-        fixes.append(Fix(f"{text}(...)", [source.replace((func, text))]))
+        fixes.append(source.fix(func, text, f"{text}(...)"))
     name = source.segment(func)
     return raised.finding(
         "class-for-object",
@@ -239,7 +239,7 @@ def methods(raised: Raised):
                 place,
                 evidence=[f"line {node.lineno} hands on the method itself, 0 values"],
                 related=at.related("used here"),
-                fixes=[Fix(text, [source.replace((node, text))])],
+                fixes=[source.fix(node, text)],
             )
     return None
 
@@ -294,7 +294,7 @@ def _unread(raised: Raised, at, spot):
     if asked in ("item", "cpu", "detach"):  # it is a number already: what asks goes
         fixes = [Fix(at.source.segment(at.node.value), [_without_call(at)])]
     else:
-        fixes = [Fix(f"{text}: the tensor itself", [spot.source.replace((node, text))])]
+        fixes = [spot.source.fix(node, text, f"{text}: the tensor itself")]
     return raised.finding(
         "number-for-tensor",
         f"{name} is a Python number: it has no graph and no {asked}()",
@@ -350,7 +350,7 @@ def taken_apart(raised: Raised):
         "result-not-tuple",
         f"{ast.unparse(statement.value.func)} returns one tensor, and {len(names)} names wait",
         evidence=[f"the result is {values.describe(result)}: {len(result)} rows"],
-        fixes=[Fix(text, [at.source.replace((statement, text))])],
+        fixes=[at.source.fix(statement, text)],
     )
 
 
@@ -369,7 +369,7 @@ def _batches_taken_apart(raised: Raised, at, statement, names):
         f"batches have {count} parts, and {len(names)} names wait for them",
         (at.file, statement.lineno),
         evidence=[f"a sample of {type(loader.dataset).__name__} has {count} parts"],
-        fixes=[Fix(f"for {text} in ...", [at.source.replace((statement.target, text))])],
+        fixes=[at.source.fix(statement.target, text, f"for {text} in ...")],
     )
 
 
@@ -398,5 +398,5 @@ def function_called(raised: Raised):
         "function-called",
         f"{name} is applied, not called",
         evidence=[f"{at.text}: forward and backward of {name} are static, 0 objects are needed"],
-        fixes=[Fix(text, [at.source.replace((call, text))], call=text)],
+        fixes=[at.source.fix(call, text, call=text)],
     )

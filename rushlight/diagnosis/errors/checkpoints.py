@@ -136,7 +136,7 @@ def _prefixed(raised: Raised, prefix, wanted, given):
             if theirs
             else f'{{"{text}" + k: v for k, v in {items}}}'
         )
-        fixes.append(Fix(f"{source} with other names", [at.source.replace((argument, new))]))
+        fixes.append(at.source.fix(argument, new, f"{source} with other names"))
     title = f"the checkpoint's names begin with \"{text}\", the model's do not"
     if not theirs:
         title = f"the model's names begin with \"{text}\", the checkpoint's do not"
@@ -196,7 +196,7 @@ def _opened(raised: Raised, key, state, wanted):
     fixes = []
     if argument is not None:
         text = f'{changes.atom(at.source, argument)}["{key}"]'
-        fixes.append(Fix(text, [at.source.replace((argument, text))]))
+        fixes.append(at.source.fix(argument, text))
     return raised.finding(
         "checkpoint-names",
         f"the model's state lies in the checkpoint's {key!r}",
@@ -237,12 +237,12 @@ def _renamed(raised: Raised, wanted, given, missing, extra):
             renamed = f"{{{pairs!r}.get(k, k): v for k, v in {text}.items()}}"
         if left:
             renamed = renamed[:-1] + f" if k not in {left!r}}}"
-        fixes.append(Fix("the names as the model has them", [source.replace((argument, renamed))]))
+        fixes.append(source.fix(argument, renamed, "the names as the model has them"))
     if argument is not None:
         text = changes.with_keyword(source, at.node, "strict", "False")
         said = f"{len(alone) + len(pairs)} of {len(wanted)} keep their initial values"
         if not pairs:
-            fixes.append(Fix(f"strict=False: {said}", [source.replace((at.node, text))]))
+            fixes.append(source.fix(at.node, text, f"strict=False: {said}"))
     title = f"{len(missing)} names are missing, {len(extra)} unknown; {len(pairs)} of them pair up"
     return raised.finding("checkpoint-names", title, at, evidence=evidence, fixes=fixes)
 
@@ -279,10 +279,7 @@ def _shapes(raised: Raised, model, wanted, given):
         rest = [a for a in changes.arguments(at.source, at.node, ("strict",))[1:] if "=" in a]
         whole = changes.call_text(at.source, at.node, None, [kept, *rest, "strict=False"])
         fixes.append(
-            Fix(
-                f"without the {len(differ)} that differ: they keep their initial values",
-                [at.source.replace((at.node, whole))],
-            )
+            at.fix(whole, f"without the {len(differ)} that differ: they keep their initial values")
         )
     place = numbers[0][0].place if numbers else at
     return raised.finding(
@@ -309,14 +306,14 @@ def no_dict(raised: Raised):
             given = spot.node.args[0] if spot.node.args else None
             if isinstance(given, (ast.Name, ast.Attribute)) and _same_file(at, spot):
                 whole = changes.method(spot.source, given, "state_dict()")
-                fixes.append(Fix(f"{whole} is saved", [spot.source.replace((given, whole))]))
+                fixes.append(spot.source.fix(given, whole, f"{whole} is saved"))
                 place = spot.place
         new = changes.method(at.source, argument, "state_dict()")
     elif isinstance(held, (str, os.PathLike)):
         new = f"{torch}.load({text})"
     else:
         return None
-    fixes.append(Fix(new, [at.source.replace((argument, new))]))
+    fixes.append(at.source.fix(argument, new))
     return raised.finding(
         "checkpoint-names",
         f"load_state_dict got {_what(held)}, and takes a dict of tensors",
@@ -351,7 +348,7 @@ def weights_only(raised: Raised):
         related.append(Related(spot.file, spot.line, "the file is written"))
     if isinstance(node, ast.Call):
         text = changes.with_keyword(at.source, node, "weights_only", "False")
-        fixes.append(Fix(f"{text}: only if you trust the file", [at.source.replace((node, text))]))
+        fixes.append(at.source.fix(node, text, f"{text}: only if you trust the file"))
         if "." in name:
             module, cls = name.rsplit(".", 1)
             if module == "__main__":

@@ -7,7 +7,6 @@ import ast
 from rushlight.utils.data import Dataset
 
 from .. import changes, construction, trial, upstream, values
-from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised
 
@@ -82,7 +81,7 @@ def text_labels(raised: Raised):
                 spot.place,
                 evidence=[f"the batch's {len(given)} labels are text, the first {given[0]!r}"[:78]],
                 related=at.related("the loss that got them"),
-                fixes=[Fix(text, [spot.source.replace((texts[0], text))])] if digits else [],
+                fixes=[spot.source.fix(texts[0], text)] if digits else [],
             )
     return None
 
@@ -115,9 +114,7 @@ def nothing(raised: Raised):
             f"lambda items: {torch}.utils.data.default_collate([i for i in items if i is not None])"
         )
         text = changes.with_keyword(spot.source, spot.node, "collate_fn", collate)
-        fixes.append(
-            Fix("a collate_fn that leaves them out", [spot.source.replace((spot.node, text))])
-        )
+        fixes.append(spot.fix(text, "a collate_fn that leaves them out"))
     return raised.finding(
         "sample-is-none",
         f"{type(dataset).__name__}.__getitem__ gave None",
@@ -154,7 +151,7 @@ def too_long(raised: Raised):
         spot.place,
         evidence=[f"{type(dataset).__name__}[{good}] is the last that works, {less} fail"],
         related=at.related("the index that failed"),
-        fixes=[Fix(f"return {text}", [spot.source.replace((spot.node, text))])],
+        fixes=[spot.fix(text, f"return {text}")],
     )
 
 
@@ -185,5 +182,5 @@ def excluding(raised: Raised):
         "a sampler and shuffle=True both say the order",
         (at.file, at.node.lineno),
         evidence=[f"sampler is {values.describe(sampler)}, 1 of the 2 has to go"],
-        fixes=[Fix("without shuffle", [at.source.replace((at.node, text))])],
+        fixes=[at.fix(text, "without shuffle")],
     )

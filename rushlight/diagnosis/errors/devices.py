@@ -6,7 +6,7 @@ import ast
 
 from rushlight import nn
 
-from .. import changes, upstream, values
+from .. import changes, construction, upstream, values
 from ..finding import Edit, Fix
 from ..registry import explains, kind
 from . import Raised
@@ -78,7 +78,7 @@ def on_meta(raised: Raised):
         spot.place,
         evidence=[f"{len(empty)} of {len(own)} parameters are on meta: {', '.join(empty[:3])}"],
         related=at.related("the call that needs values"),
-        fixes=[Fix(f"{text}: takes the loaded tensors", [spot.source.replace((spot.node, text))])],
+        fixes=[spot.fix(text, f"{text}: takes the loaded tensors")],
     )
 
 
@@ -102,8 +102,8 @@ def missing(raised: Raised):
         name = "cuda"
         choice = f'"{name}" if {torch}.{name}.is_available() else "cpu"'
         fixes = [
-            Fix(f"{text}.to({choice})", [source.replace((node, f"{text}.to({choice})"))]),
-            Fix(f"without .{name}()", [source.replace((node, text))]),
+            source.fix(node, f"{text}.to({choice})"),
+            source.fix(node, text, f"without .{name}()"),
         ]
         evidence = [f"{source.segment(node)}: {torch}.{name}.is_available() is False here"]
     else:
@@ -219,7 +219,7 @@ def no_values(raised: Raised):
         count = sum(p.device.type == "meta" for p in held.parameters())
         evidence.append(f"{count} parameters of it are on meta and have no values")
         text = f"{name}.to_empty(device={at.source.segment(node.args[0])})"
-        fixes.append(Fix(f"{text}: memory, not yet values", [at.source.replace((node, text))]))
+        fixes.append(at.source.fix(node, text, f"{text}: memory, not yet values"))
     return raised.finding(
         "meta-values", f"{name} is on meta: there are no values", evidence=evidence, fixes=fixes
     )
@@ -272,7 +272,7 @@ def _attribute(raised: Raised, at):
         fixes = []
         if target is not None and isinstance(spot.statement, ast.Assign):
             new = f'{target}.register_buffer("{node.attr}", {text})'
-            fixes.append(Fix(new, [spot.source.replace((spot.statement, new))]))
+            fixes.append(spot.source.fix(spot.statement, new))
         other = next((n for n, v in known if v.device != tensor.device), None)
         if other is not None:
             moved = f"{name}.to({at.source.segment(other)}.device)"
@@ -325,7 +325,7 @@ def _in_plain_list(raised: Raised, at):
                     spot.place,
                     evidence=[f"{len(held)} modules in it are not among the module's own"],
                     related=at.related("the call that failed"),
-                    fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+                    fixes=[spot.fix(text)],
                 )
     return None
 
@@ -348,7 +348,7 @@ def _known_at(at, spot, other, target, name: str) -> str:
     function = at.source.function_of(at.node)
     if not isinstance(other, ast.Name) or function is None:
         return name
-    parameters = [a.arg for a in [*function.args.posonlyargs, *function.args.args]]
+    parameters = construction.parameters(function)
     before = at.source.last_assignment(other.id, spot.line, function)
     if other.id in parameters or before is not None:
         return name
@@ -379,7 +379,7 @@ def _not_assigned(raised: Raised, at, node, statement, evidence, target):
         (at.file, statement.lineno),
         evidence=[*evidence, f"the copy on {target} that line {statement.lineno} made was dropped"],
         related=at.related("the operation that failed"),
-        fixes=[Fix(text, [at.source.replace((statement, text))])],
+        fixes=[at.source.fix(statement, text)],
     )
 
 
@@ -415,9 +415,9 @@ def _made_here(raised: Raised, at):
             text = changes.with_keyword(spot.source, spot.node, "device", name)
         else:
             text = changes.with_keyword(spot.source, spot.node, "device", f'"{target}"')
-        fixes.append(Fix(text, [spot.source.replace((spot.node, text))]))
+        fixes.append(spot.fix(text))
     moved = changes.method(at.source, node, f"to({name})")
-    fixes.append(Fix(moved, [at.source.replace((node, moved))]))
+    fixes.append(at.source.fix(node, moved))
     return raised.finding(
         "tensor-left-behind",
         f"{at.source.segment(node)} is on cpu, the others on {target}",

@@ -71,7 +71,7 @@ def without_graph(raised: Raised):
                     (at.file, node.lineno),
                     evidence=[f"{name} comes from line {node.lineno}: 0 graph nodes"],
                     related=at.related("the second derivative"),
-                    fixes=[Fix(text, [at.source.replace((node, text))])],
+                    fixes=[at.source.fix(node, text)],
                 )
             if isinstance(node, ast.Name):
                 todo.append((node.id, statement.lineno))
@@ -91,7 +91,7 @@ def not_required(raised: Raised):
         if spot is not None and isinstance(spot.node, (ast.Call, ast.BinOp)):
             place = spot.place
             text = changes.method(spot.source, spot.node, "requires_grad_()")
-            fixes.append(Fix(text, [spot.source.replace((spot.node, text))]))
+            fixes.append(spot.fix(text))
         return raised.finding(
             "gradient-of-constant",
             f"{at.source.segment(part)} does not require grad: no gradient can be asked of it",
@@ -114,7 +114,7 @@ def unused(raised: Raised):
         "gradient-of-unused",
         "a gradient was asked of what the result does not depend on",
         evidence=[raised.message.split(". Set")[0][:120] + " (counted from 0)"],
-        fixes=[Fix(f"{text}: None for it", [at.source.replace((at.node, text))])],
+        fixes=[at.fix(text, f"{text}: None for it")],
     )
 
 
@@ -150,7 +150,7 @@ def _alone(raised: Raised, at):
         "copy-of-result",
         f"{at.source.segment(given)} is a result with a graph, which cannot be deep-copied",
         evidence=[f"it is {tuple(value.shape)}, grad_fn {value.grad_fn.name()}"],
-        fixes=[Fix(f"{text}: its values alone", [at.source.replace((at.node, text))])],
+        fixes=[at.fix(text, f"{text}: its values alone")],
     )
 
 

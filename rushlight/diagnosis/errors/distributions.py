@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .. import changes, construction, upstream, values
-from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
 
@@ -41,12 +40,13 @@ def parameter(raised: Raised):
     least = f"{text} is {values.describe(tensor)}, its least value {tensor.min().item():.3g}"
     if name == "probs":
         part = given.parent if changes.keyword(at.node, name) is given else given
+        new = f"logits={text}"
         return raised.finding(
             "scores-for-probabilities",
             f"{raised.match[2]} takes {text} for probabilities",
             (at.file, given.lineno),
             evidence=[least],
-            fixes=try_calls(raised, [_instead(at, part, f"logits={text}")]),
+            fixes=try_calls(raised, [at.fix_part(part, new, new)]),
         )
     torch = changes.torch_name(source)
     options = [changes.method(source, given, "exp()"), f"{torch}.nn.functional.softplus({text})"]
@@ -55,10 +55,5 @@ def parameter(raised: Raised):
         f"{text} is the scale, and not positive",
         (at.file, given.lineno),
         evidence=[least],
-        fixes=try_calls(raised, [_instead(at, given, option) for option in options]),
+        fixes=try_calls(raised, [at.fix_part(given, option, option) for option in options]),
     )
-
-
-def _instead(at, part, text: str) -> Fix:
-    call = changes.with_part(at.source, at.node, part, text)
-    return Fix(text, [at.source.replace((part, text))], call=call)

@@ -71,7 +71,7 @@ def mismatch(raised: Raised):
         edit = spot.source.replace((spot.node, text))
         fixes.append(Fix(f"{text}: {wanted} from here on", [edit]))
     call = changes.method(at.source, argument, method)
-    fixes.append(Fix(call, [at.source.replace((argument, call))]))
+    fixes.append(at.source.fix(argument, call))
     related = at.related("the call that failed")
     title = f"{at.text} got {values.dtype_name(given.dtype)}, its weights are {wanted}"
     return raised.finding(
@@ -117,10 +117,10 @@ def _operands(raised: Raised):
     spot = upstream.of_tensor(wrong)
     if spot is not None and _makes_data(spot, wrong) and not half:
         text = changes.method(spot.source, spot.node, method)
-        fixes.append(Fix(text, [spot.source.replace((spot.node, text))]))
+        fixes.append(spot.fix(text))
         place = spot.place
     text = changes.method(at.source, part, method)
-    fixes.append(Fix(text, [at.source.replace((part, text))]))
+    fixes.append(at.source.fix(part, text))
     names = " and ".join(values.dtype_name(v.dtype) for _, v in known)
     return raised.finding(
         "dtype-mismatch",
@@ -154,7 +154,7 @@ def _autocast(raised: Raised, given, weight):
 
 def _left_region(raised: Raised, at, argument, given, region):
     text = changes.method(at.source, argument, "float()")
-    fixes = [Fix(text, [at.source.replace((argument, text))])]
+    fixes = [at.source.fix(argument, text)]
     block, statement = region.node, at.statement
     if at.file == region.file and getattr(statement, "parent", 0) is getattr(block, "parent", 1):
         siblings = getattr(block.parent, "body", [])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .. import changes, upstream, values
-from ..finding import Fix
+from .. import upstream, values
 from ..registry import explains, kind
 from . import Raised, try_calls
 
@@ -43,12 +42,10 @@ def einsum(raised: Raised):
         for i, term in enumerate(terms):
             if len(term) == 2 and "." not in term:
                 swapped = ",".join([*terms[:i], term[::-1], *terms[i + 1 :]]) + arrow + right
-                text = f'"{swapped}"'
-                call = changes.with_part(at.source, node, node.args[0], text)
-                fixes.append(Fix(call, [at.source.replace((node.args[0], text))], call=call))
+                fixes.append(at.fix_part(node.args[0], f'"{swapped}"'))
     return raised.finding(
         "einsum-sizes",
         raised.message.splitlines()[0][:76],
         evidence=values.table(rows),
-        fixes=try_calls(raised, fixes) if fixes else [],
+        fixes=try_calls(raised, fixes),
     )

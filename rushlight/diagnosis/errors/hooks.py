@@ -92,7 +92,7 @@ def arguments(raised: Raised):
             place = changed.index(behind[0])
             after = [n for n in changed[place + 1 :] if n not in behind]
             new = ", ".join([*changed[:place], source.segment(first), *after])
-            fixes.append(Fix(f"({', '.join(changed)})", [source.replace((first, new))]))
+            fixes.append(source.fix(first, new, f"({', '.join(changed)})"))
         return raised.finding(
             "hook-arguments",
             f"a {kind_} is called with {len(wanted)} arguments and takes {len(behind)}",
@@ -151,7 +151,7 @@ def _of_output(spot, names) -> Fix | None:
     if not read:
         return None
     text = spot.source.segment(read[0])
-    return Fix(f"{text} alone", [spot.source.replace((spot.node, text))])
+    return spot.fix(text, f"{text} alone")
 
 
 def _of_arguments(spot) -> Fix | None:
@@ -159,7 +159,7 @@ def _of_arguments(spot) -> Fix | None:
     if not isinstance(spot.node, ast.Tuple) or len(spot.node.elts) < 2:
         return None
     text = spot.source.segment(spot.node.elts[0])
-    return Fix(f"{text} alone", [spot.source.replace((spot.node, text))])
+    return spot.fix(text, f"{text} alone")
 
 
 def _is_cause(raised: Raised, spot, forward: bool) -> bool:

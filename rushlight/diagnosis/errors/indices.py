@@ -73,23 +73,16 @@ def embedding(raised: Raised):
     if layer is not None and high >= rows:
         built = construction.number_changes(layer, 0, "num_embeddings", high + 1)
         if built:
-            first = built[0].step
-            fixes = [
-                Fix(f"{c.step.source.segment(c.step.call)} -> {c.changed_call}", [c.edit])
-                for c in built
-            ]
-            return raised.finding(
-                "embedding-index",
-                f"{values.describe_module(layer)} has rows 0 to {rows - 1}; row {high} was asked",
-                (first.source.file, first.line),
-                evidence=evidence,
-                related=at.related("the call that failed"),
-                fixes=fixes,
+            title = (
+                f"{values.describe_module(layer)} has rows 0 to {rows - 1}; row {high} was asked"
             )
+            role = "the call that failed"
+            return raised.number("embedding-index", title, built, role, evidence)
+    spot = upstream.beginning(raised, given)
     return raised.finding(
         "embedding-index",
         f"row {low if low < 0 else high} of a table with rows 0 to {rows - 1}",
-        upstream.beginning(raised, given).place if upstream.beginning(raised, given) else at,
+        spot.place if spot is not None else at,
         evidence=evidence,
         related=at.related("the call that failed"),
     )
@@ -208,21 +201,10 @@ def classes(raised: Raised):
     if low < 0 or (high >= count and _sole(kept, count) is not None):
         value = low if low < 0 else _sole(kept, count)
         return _ignored(raised, at, target, value, evidence)
-    changes_ = _more_outputs(raised, given, high + 1)
-    if changes_:
-        first = changes_[0].step
-        fixes = [
-            Fix(f"{c.step.source.segment(c.step.call)} -> {c.changed_call}", [c.edit])
-            for c in changes_
-        ]
-        return raised.finding(
-            "class-index",
-            f"label {high} needs {high + 1} scores, the model gives {count}",
-            (first.source.file, first.line),
-            evidence=evidence,
-            related=at.related("the loss that failed"),
-            fixes=fixes,
-        )
+    wider = _more_outputs(raised, given, high + 1)
+    if wider:
+        title = f"label {high} needs {high + 1} scores, the model gives {count}"
+        return raised.number("class-index", title, wider, "the loss that failed", evidence)
     spot = upstream.beginning(raised, target)
     return raised.finding(
         "class-index",
@@ -246,7 +228,7 @@ def _ignored(raised: Raised, at, target, value: int, evidence):
     fixes = []
     if isinstance(call, ast.Call):
         text = changes.with_keyword(source, call, "ignore_index", str(value))
-        fixes.append(Fix(text, [source.replace((call, text))]))
+        fixes.append(source.fix(call, text))
     place = spot.place if spot is not None else at
     return raised.finding(
         "class-index",
@@ -318,7 +300,7 @@ def position(raised: Raised):
         for part in ast.walk(node.slice):
             if at.value(part, None) == index and isinstance(part, (ast.Name, ast.Constant)):
                 text = f"{at.source.segment(part)} - 1"
-                fixes.append(Fix(f"{text}: the last one", [at.source.replace((part, text))]))
+                fixes.append(at.source.fix(part, text, f"{text}: the last one"))
                 break
     loop = _range_of_loop(raised, at, index, size)
     place = at
@@ -351,6 +333,6 @@ def _range_of_loop(raised: Raised, at, index: int, size: int):
         if not values.is_tensor(tensor) or tensor.shape[:1] != (size,):
             continue
         text = f"len({at.source.segment(at.node.value)})"
-        fix = Fix(f"range({text})", [at.source.replace((end, text))])
+        fix = at.source.fix(end, text, f"range({text})")
         return upstream.Spot(at.source, loop, at), fix
     return None

@@ -140,7 +140,7 @@ def after_hook(raised: Raised):
         if spot is None:
             return None
         text = _not_inplace(spot)
-        fix = Fix(text, [spot.source.replace((spot.node, text))])
+        fix = spot.fix(text)
         place = spot.place
     related = at.related("the call that failed")
     evidence = [f"the operation before it, {hooked}, has a full backward hook"] if hooked else []
@@ -206,7 +206,7 @@ def _out_of_place(source, node: ast.AST) -> Fix | None:
     plain = (ast.Name, ast.Attribute)
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, plain):
         text = changes.out_of_place(source, statement)
-        return Fix(text, [source.replace((statement, text))])
+        return source.fix(statement, text)
     call = _inplace_call(statement)
     if call is not None:
         return _call_out_of_place(source, statement, call)
@@ -243,7 +243,7 @@ def _call_out_of_place(source, statement: ast.stmt, call: ast.Call) -> Fix | Non
         text = changes.without_keyword(source, call, "inplace")
         if isinstance(statement, ast.Expr) and call.args:
             text = f"{source.segment(call.args[0])} = {text}"
-        return Fix(text, [source.replace((call, text))])
+        return source.fix(call, text)
     if not isinstance(call.func, ast.Attribute):
         return None
     holder = call.func.value
@@ -260,7 +260,7 @@ def _call_out_of_place(source, statement: ast.stmt, call: ast.Call) -> Fix | Non
         if not isinstance(holder, (ast.Name, ast.Attribute)):
             return None
         text = f"{source.segment(holder)} = {text}"
-    return Fix(text, [source.replace((call, text))])
+    return source.fix(call, text)
 
 
 # ---- What backward needs
@@ -376,7 +376,7 @@ def _by_a_layer(raised: Raised, at, root, name, shape):
             spot.place,
             evidence=values.table(rows),
             related=related,
-            fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+            fixes=[spot.fix(text)],
         )
     return None
 
@@ -489,7 +489,7 @@ def _other_ways(raised: Raised, at, spot, changed) -> list[Fix]:
         built = upstream.of_module(layer)
         if built is not None:
             text = _not_inplace(built)
-            return [Fix(text, [built.source.replace((built.node, text))])]
+            return [built.fix(text)]
     return []
 
 

@@ -203,7 +203,7 @@ def _joined(raised: Raised):
         "stack-sizes",
         f"{first if len(first) < 50 else upstream.called(node)}: the sizes differ",
         evidence=evidence,
-        fixes=try_calls(raised, fixes) if fixes else [],
+        fixes=try_calls(raised, fixes),
     )
 
 
@@ -219,7 +219,7 @@ def _along(at, node, tensors) -> list[Fix]:
     name = upstream.called(node)
     joined = re.sub(r"\bstack$", "cat", func) if name == "stack" else func
     text = f"{joined}({at.source.segment(node.args[0])}, dim={differ[0]})"
-    return [Fix(text, [at.source.replace((node, text))], call=text)]
+    return [at.source.fix(node, text, call=text)]
 
 
 def _one_more(at, node, tensors) -> list[Fix]:
@@ -231,12 +231,9 @@ def _one_more(at, node, tensors) -> list[Fix]:
     short = [(e, t) for e, t in zip(argument.elts, tensors, strict=True) if t.dim() < most]
     if len(short) != 1:
         return []
-    fixes = []
-    for d in range(most):
-        text = changes.method(at.source, short[0][0], f"unsqueeze({d})")
-        call = changes.with_part(at.source, node, short[0][0], text)
-        fixes.append(Fix(call, [at.source.replace((short[0][0], text))], call=call))
-    return fixes
+    part = short[0][0]
+    ways = (changes.method(at.source, part, f"unsqueeze({d})") for d in range(most))
+    return [at.fix_part(part, text) for text in ways]
 
 
 def _resized(at, node, tensors) -> list[Fix]:
@@ -253,9 +250,8 @@ def _resized(at, node, tensors) -> list[Fix]:
     whole = changes.torch_name(at.source)
     size = f"{changes.atom(at.source, argument.elts[large])}.shape[2:]"
     text = f"{whole}.nn.functional.interpolate({names[small]}, size={size})"
-    call = changes.with_part(at.source, node, argument.elts[small], text)
-    edit = at.source.replace((argument.elts[small], text))
-    return [Fix(f"{names[small]} resized to {names[large]}", [edit], call=call)]
+    said = f"{names[small]} resized to {names[large]}"
+    return [at.fix_part(argument.elts[small], text, said)]
 
 
 def _padded(at, node, tensors) -> list[Fix]:
@@ -263,7 +259,7 @@ def _padded(at, node, tensors) -> list[Fix]:
         return []
     torch = changes.torch_name(at.source)
     text = f"{torch}.nn.utils.rnn.pad_sequence({at.source.segment(node.args[0])}, batch_first=True)"
-    return [Fix(text, [at.source.replace((node, text))], call=text)]
+    return [at.source.fix(node, text, call=text)]
 
 
 # ---- Workers

@@ -72,7 +72,7 @@ def channels(raised: Raised):
     wanted, have = int(raised.match[4]), int(raised.match[5])
     if layer is None or not values.is_tensor(given):
         return None
-    path = values.module_path(modules[0], layer) or type(layer).__name__
+    path = raised.path_of(layer)
     evidence = values.table(
         [
             ("input", values.describe(given), values.made_at(given) or ""),
@@ -100,24 +100,10 @@ def channels(raised: Raised):
 
 def _number(raised: Raised, layer, id: str, argument: tuple, wanted: int, title: str, evidence):
     """A finding at the line where a number of a layer was decided."""
-    at = raised.innermost
     given = upstream.inner(raised.error, "input")
     sizes = tuple(given.shape) if values.is_tensor(given) else ()
     found = construction.number_changes(layer, *argument, wanted, sizes)
-    if not found:
-        return raised.finding(id, title, evidence=evidence)
-    first = found[0].step
-    fixes = [
-        Fix(f"{c.step.source.segment(c.step.call)} -> {c.changed_call}", [c.edit]) for c in found
-    ]
-    return raised.finding(
-        id,
-        title,
-        (first.source.file, first.line),
-        evidence=evidence,
-        related=at.related("the call that failed"),
-        fixes=fixes,
-    )
+    return raised.number(id, title, found, "the call that failed", evidence)
 
 
 def _other_layout(raised: Raised, at, given, wanted: int) -> list[Fix]:
@@ -137,12 +123,14 @@ def _other_layout(raised: Raised, at, given, wanted: int) -> list[Fix]:
         options = ["permute(2, 0, 1)"]
     elif shown.dim() == 3 and wanted == 1:
         options = ["unsqueeze(1)"]
-    fixes = []
-    for method in options:
-        text = changes.method(at.source, node.args[0], method)
-        call = changes.with_part(at.source, node, node.args[0], text)
-        fixes.append(Fix(call, [at.source.replace((node.args[0], text))], call=call))
-    return try_calls(raised, fixes) if fixes else []
+    return _after_argument(raised, at, options)
+
+
+def _after_argument(raised: Raised, at, methods) -> list[Fix]:
+    """Methods behind the failing call's first argument, those with which it passes."""
+    part = at.node.args[0]
+    fixes = [at.fix_part(part, changes.method(at.source, part, m)) for m in methods]
+    return try_calls(raised, fixes)
 
 
 @explains(
@@ -158,16 +146,12 @@ def rank(raised: Raised):
         return other
     if not isinstance(node, ast.Call) or not node.args or not values.is_tensor(given):
         return None
-    fixes = []
-    for method in ("unsqueeze(1)", "unsqueeze(0)", "unsqueeze(0).unsqueeze(0)", "unsqueeze(-1)"):
-        text = changes.method(at.source, node.args[0], method)
-        call = changes.with_part(at.source, node, node.args[0], text)
-        fixes.append(Fix(call, [at.source.replace((node.args[0], text))], call=call))
+    methods = ("unsqueeze(1)", "unsqueeze(0)", "unsqueeze(0).unsqueeze(0)", "unsqueeze(-1)")
     return raised.finding(
         "conv-channels",
         f"the layer got {values.shape_of(given)}: a dimension is missing",
         evidence=[f"input {values.describe(given)}"],
-        fixes=try_calls(raised, fixes),
+        fixes=_after_argument(raised, at, methods),
     )
 
 
@@ -183,7 +167,7 @@ def _other_rank(raised: Raised, given):
     if spot is None or name not in spot.source.segment(spot.node.func):
         return None
     text = changes.another(spot.source, spot.node.func, name[:-2] + fitting)
-    fixes = [Fix(f"{name[:-2]}{fitting}", [spot.source.replace((spot.node.func, text))])]
+    fixes = [spot.source.fix(spot.node.func, text, f"{name[:-2]}{fitting}")]
     return raised.finding(
         "layer-width",
         f"{name} got {values.shape_of(given)}: {name[:-2]}{fitting} is for that",
@@ -230,7 +214,7 @@ def batch_norm(raised: Raised):
     layer = raised.modules()[-1]
     given, have = upstream.inner(raised.error, "input"), int(raised.match[1])
     evidence = [f"input {values.describe(given)}: {have} channels in dimension 1"]
-    name = values.module_path(raised.modules()[0], layer) or type(layer).__name__
+    name = raised.path_of(layer)
     return _number(
         raised,
         layer,
@@ -249,7 +233,7 @@ def layer_norm(raised: Raised):
     if not raised.modules() or not values.is_tensor(given):
         return None
     layer, have = raised.modules()[-1], given.shape[-1]
-    name = values.module_path(raised.modules()[0], layer) or type(layer).__name__
+    name = raised.path_of(layer)
     return _number(
         raised,
         layer,
@@ -269,7 +253,7 @@ def recurrent(raised: Raised):
     """input_size of an RNN, LSTM or GRU."""
     layer, given = raised.modules()[-1], upstream.inner(raised.error, "input")
     have = int(raised.match[2])
-    name = values.module_path(raised.modules()[0], layer) or type(layer).__name__
+    name = raised.path_of(layer)
     shown = values.describe(given) if values.is_tensor(given) else f"(..., {have})"
     return _number(
         raised,
@@ -289,7 +273,7 @@ def attention(raised: Raised):
     spot, name = upstream.of_module(layer), "embed_dim"
     if spot is not None and frames.called(spot.node).startswith("Transformer"):
         name = "d_model"
-    path = values.module_path(raised.modules()[0], layer) or type(layer).__name__
+    path = raised.path_of(layer)
     return _number(
         raised,
         layer,
@@ -325,7 +309,7 @@ def hidden(raised: Raised):
                 f"the layer reads dimension {batch} as batch; the state says the other",
                 spot.place,
                 evidence=evidence,
-                fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+                fixes=[spot.fix(text)],
                 related=at.related("the call that failed"),
             )
     state = upstream.inner(raised.error, "hx")
@@ -344,11 +328,9 @@ def hidden(raised: Raised):
         near = spot.file == at.file and spot.line <= at.line and isinstance(argument, ast.Name)
         if len(numbers) == 1 and near:
             text = f"{argument.id}.size({batch})"
-            fixes.append(Fix(text, [spot.source.replace((numbers[0], text))]))
+            fixes.append(spot.source.fix(numbers[0], text))
         elif len(numbers) == 1:
-            fixes.append(
-                Fix(f"batch {wanted[-2]}", [spot.source.replace((numbers[0], str(wanted[-2])))])
-            )
+            fixes.append(spot.source.fix(numbers[0], str(wanted[-2]), f"batch {wanted[-2]}"))
     begins = _zeros_left_out(at, upstream.inner(raised.error, "hx")) if not fixes else []
     fixes += begins
     return raised.finding(
@@ -372,7 +354,7 @@ def _zeros_left_out(at, state) -> list[Fix]:
     if len(call.args) != 2 or call.keywords:
         return []
     text = changes.call_text(at.source, call, None, [at.source.segment(call.args[0])])
-    return [Fix(f"{text}: it begins with zeros itself", [at.source.replace((call, text))])]
+    return [at.source.fix(call, text, f"{text}: it begins with zeros itself")]
 
 
 def _layers_of_state(raised: Raised, at, state, have, wanted, evidence):
@@ -399,12 +381,7 @@ def _layers_of_state(raised: Raised, at, state, have, wanted, evidence):
         f"the first state is for {have[0]} layers, the module has {wanted[0]}",
         spot.place,
         evidence=evidence,
-        fixes=[
-            Fix(
-                changes.with_part(spot.source, spot.node, sizes[0], text),
-                [spot.source.replace((sizes[0], text))],
-            )
-        ],
+        fixes=[spot.fix_part(sizes[0], text)],
         related=at.related("the call that failed"),
     )
 
@@ -424,7 +401,7 @@ def kernel(raised: Raised):
     largest = max(size) if isinstance(size, tuple) else size
     if spot is not None and hasattr(layer, "padding"):
         text = changes.with_keyword(spot.source, spot.node, "padding", str(largest // 2))
-        fixes.append(Fix(text, [spot.source.replace((spot.node, text))]))
+        fixes.append(spot.fix(text))
     return raised.finding(
         "kernel-too-large",
         f"a kernel of {largest} for an image of {tuple(given.shape[2:])}",
@@ -457,7 +434,7 @@ def one_value(raised: Raised):
             spot.place,
             evidence=[*evidence, rest],
             related=at.related("the call that failed"),
-            fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+            fixes=[spot.fix(text)],
         )
     found = _model_call(raised, layer)
     if found is None:

@@ -81,7 +81,7 @@ def integers(raised: Raised):
             edit = at.source.replace(*((n, f"{n.value}.0") for n in numbers))
             fixes.append(Fix("the numbers written with a point", [edit]))
         dtype = changes.with_keyword(at.source, call, "dtype", f"{torch}.float32")
-        fixes.append(Fix(dtype, [at.source.replace((call, dtype))], call=dtype))
+        fixes.append(at.source.fix(call, dtype, call=dtype))
         evidence = [f"{at.text} would be of whole numbers, which have no gradients"]
         return raised.finding("integer-requires-grad", _TITLE, evidence=evidence, fixes=fixes)
     return _marked(raised, at)
@@ -105,7 +105,7 @@ def _marked(raised: Raised, at):
             "integer-requires-grad", _TITLE, evidence=evidence, fixes=[Fix(text, [edit])]
         )
     text = changes.method(spot.source, spot.node, "float()")
-    fix = Fix(text, [spot.source.replace((spot.node, text))])
+    fix = spot.fix(text)
     related = at.related("the call that failed")
     return raised.finding(
         "integer-requires-grad", _TITLE, spot.place, evidence=evidence, related=related, fixes=[fix]
@@ -162,9 +162,9 @@ def _marked_last(spot) -> list[Fix]:
         if not isinstance(spot.node, ast.Call):
             text = f"({text})"
         text += ".requires_grad_()"
-        fixes.append(Fix(text, [spot.source.replace((spot.node, text))]))
+        fixes.append(spot.fix(text))
     text = changes.method(spot.source, spot.node, "detach().requires_grad_()")
-    fixes.append(Fix(text, [spot.source.replace((spot.node, text))]))
+    fixes.append(spot.fix(text))
     return fixes
 
 
@@ -221,9 +221,9 @@ def _should_require(raised: Raised, id: str, title: str):
         or upstream.called(spot.node) in _TAKES_REQUIRES_GRAD
     ):
         text = changes.with_keyword(spot.source, spot.node, "requires_grad", "True")
-        fixes.append(Fix(text, [spot.source.replace((spot.node, text))]))
+        fixes.append(spot.fix(text))
     text = changes.method(spot.source, spot.node, "requires_grad_()")
-    fixes.append(Fix(text, [spot.source.replace((spot.node, text))]))
+    fixes.append(spot.fix(text))
     evidence.append(f"made at {values.place_of((spot.file, '', spot.line))}: {spot.text}")
     return raised.finding(
         id,
@@ -254,14 +254,9 @@ def numpy(raised: Raised):
     if not known:
         return _of_a_list(raised, at)
     part, tensor = known[0]
-    origin = values.made_at(tensor)
-    evidence = [
-        f"{at.source.segment(part)} is {values.describe(tensor)}, grad_fn "
-        f"{type(tensor.grad_fn).__name__}" + (f", made at {origin}" if origin else "")
-    ]
-    text = changes.method(at.source, part, "detach()")
-    call = changes.with_part(at.source, at.node, part, text)
-    fix = Fix(call, [at.source.replace((part, text))], call=call)
+    node = f", grad_fn {type(tensor.grad_fn).__name__}"
+    evidence = [values.sentence(at.source.segment(part), tensor, node)]
+    fix = at.fix_part(part, changes.method(at.source, part, "detach()"))
     return raised.finding(
         "numpy-of-graph",
         f"{at.text}: the tensor is part of a graph",
@@ -292,7 +287,7 @@ def _of_a_list(raised: Raised, at):
                 spot.place,
                 evidence=[f"{len(held)} tensors in {name}, each part of a graph"],
                 related=at.related("numpy asked for them"),
-                fixes=[Fix(text, [spot.source.replace((given, text))])],
+                fixes=[spot.source.fix(given, text)],
             )
     return None
 

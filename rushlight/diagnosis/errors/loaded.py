@@ -256,7 +256,7 @@ def _bias(raised, model, keys, missing: bool, given):
         return None
     title = f"{values.describe_module(layer)} has {'a' if missing else 'no'} bias"
     title += f", and {'none' if missing else 'one'} in the checkpoint"
-    return spot.place, title, [Fix(text, [spot.source.replace((spot.node, text))])], []
+    return spot.place, title, [spot.fix(text)], []
 
 
 def _owner(model, keys):
@@ -347,8 +347,7 @@ def _buffer(raised, model, keys, missing: bool, given):
         text = changes.with_keyword(spot.source, spot.node, "persistent", "False")
     else:
         text = changes.without_keyword(spot.source, spot.node, "persistent")
-    fix = Fix(f"{text}: its value is what __init__ gives it" if persistent else text,
-              [spot.source.replace((spot.node, text))])  # fmt: skip
+    fix = spot.fix(text, f"{text}: its value is what __init__ gives it" if persistent else text)
     return spot.place, title, [fix], []
 
 
@@ -367,6 +366,6 @@ def _hidden_then(raised, model, keys, missing: bool, given):
                     spot = upstream.Spot(source, value)
                     text = _registered(spot, [])
                     title = f"{owner.name}.{name} is a plain list: what was saved lacks its layers"
-                    fix = Fix(text.splitlines()[0], [source.replace((value, text))])
+                    fix = source.fix(value, text, text.splitlines()[0])
                     return spot.place, title, [fix], []
     return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from .. import changes, upstream, values
-from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
 
@@ -84,16 +83,11 @@ which cannot hold different values. Copy before writing: t.expand(...).clone(), 
 )
 
 
-def _changed(raised: Raised, id: str, title: str, options, evidence, at=None):
+def _changed(raised: Raised, id: str, title: str, options, evidence):
     """A finding with the failing expression's parts written otherwise: (node, text) each."""
-    here = raised.innermost
-    fixes = []
-    for node, text in options:
-        call = text
-        if node is not here.node:
-            call = changes.with_part(here.source, here.node, node, text)
-        edit = here.source.replace((node, text))
-        fixes.append(Fix(call.splitlines()[0], [edit], call=call))
+    fixes = [raised.innermost.fix_part(node, text) for node, text in options]
+    for fix in fixes:
+        fix.text = fix.text.splitlines()[0]
     return raised.finding(id, title, evidence=evidence, fixes=try_calls(raised, fixes))
 
 
@@ -189,11 +183,11 @@ def padding(raised: Raised):
         if given.arg not in PADDING or not values.is_tensor(held) or tuple(held.shape) != have:
             continue
         whole = f"{PADDING[given.arg]}={source.segment(given.value)}"
-        fixes.append(Fix(whole, [source.replace((given, whole))]))
+        fixes.append(source.fix(given, whole))
     if not at.node.keywords and len(at.node.args) == 2:  # layer(x, mask)
         part = at.node.args[1]
         whole = f"src_key_padding_mask={source.segment(part)}"
-        fixes.append(Fix(whole, [source.replace((part, whole))]))
+        fixes.append(source.fix(part, whole))
     return raised.finding(
         "padding-as-attention-mask",
         f"the mask is {have}, a row for each sample: that is one of the padding",
@@ -218,15 +212,14 @@ def mask_dtype(raised: Raised):
     if not known:
         return None
     part, mask = known[0] if upstream.called(at.node) == "where" else known[-1]
-    text = changes.method(at.source, part, "bool()")
-    call = changes.with_part(at.source, at.node, part, text)
-    fixes = try_calls(raised, [Fix(call, [at.source.replace((part, text))], call=call)])
+    fix = at.fix_part(part, changes.method(at.source, part, "bool()"))
+    fixes = try_calls(raised, [fix])
     spot, place = upstream.of_tensor(mask), at
     if fixes and spot is not None and isinstance(spot.node, ast.Call):
         place = spot.place
         made = changes.method(spot.source, spot.node, "bool()")
         if spot.node is not part:
-            fixes.insert(0, Fix(made, [spot.source.replace((spot.node, made))]))
+            fixes.insert(0, spot.fix(made))
     return raised.finding(
         "mask-dtype",
         f"{at.source.segment(part)} is {values.dtype_name(mask.dtype)}, a mask is bool",
@@ -312,15 +305,15 @@ def unpacked(raised: Raised):
         where, node = outer or (at, None)
         if node is not None:
             text = changes.method(where.source, node, "unsqueeze(0)")
-            fixes.append(Fix(f"{text}: a batch of one", [where.source.replace((node, text))]))
+            fixes.append(where.source.fix(node, text, f"{text}: a batch of one"))
             place = where
         else:
             text = changes.method(source, value.value, "unsqueeze(0)")
-            fixes.append(Fix(text, [source.replace((value.value, text))]))
+            fixes.append(source.fix(value.value, text))
     elif tensor.dim() > wanted:
         goal = statement.targets[0]
         text = f"{source.segment(goal)}, *_ = {source.segment(statement.value)}"
-        fixes.append(Fix(text, [source.replace((statement, text))]))
+        fixes.append(source.fix(statement, text))
     return raised.finding(
         "shape-unpacked",
         f"{name} has {tensor.dim()} dimensions, and {wanted} names wait for them",
@@ -377,7 +370,7 @@ def in_place(raised: Raised):
     if isinstance(node, ast.AugAssign):
         target = node.target
         text = changes.out_of_place(at.source, node)
-        fixes.append(Fix(text, [at.source.replace((node, text))]))
+        fixes.append(at.source.fix(node, text))
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         target, method = node.func.value, node.func.attr
         if not method.endswith("_"):
@@ -387,7 +380,7 @@ def in_place(raised: Raised):
         new = f"{name}.{method[:-1]}({', '.join(call)})"
         alone = isinstance(node.parent, ast.Expr) and isinstance(target, ast.Name)
         text = f"{name} = {new}" if alone else new
-        fixes.append(Fix(text, [at.source.replace((node, text))]))
+        fixes.append(at.source.fix(node, text))
     held = upstream.value(at, target) if target is not None else None
     if not values.is_tensor(held):
         return None
@@ -420,7 +413,7 @@ def expanded(raised: Raised):
     if spot is not None and isinstance(spot.node, ast.Call):
         place = spot.place
         text = changes.method(spot.source, spot.node, "clone()")
-        fixes.append(Fix(text, [spot.source.replace((spot.node, text))]))
+        fixes.append(spot.fix(text))
     name = at.source.segment(target)
     repeated = [d for d in range(tensor.dim()) if tensor.stride(d) == 0 and tensor.shape[d] > 1]
     return raised.finding(

@@ -66,7 +66,7 @@ def empty(raised: Raised):
             spot.place,
             evidence=[f"{spot.text} can be walked once; 0 parameters were left"],
             related=at.related("the optimizer that got none"),
-            fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+            fixes=[spot.fix(text)],
         )
     model = _model_of(at, given)
     if model is None:
@@ -170,7 +170,7 @@ def _in_a_list(raised: Raised, at, model):
                 spot.place,
                 evidence=[f"{count:,} values in it are missing from parameters()"],
                 related=at.related("the optimizer that got none"),
-                fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+                fixes=[spot.fix(text)],
             )
     return None
 
@@ -198,7 +198,7 @@ def twice(raised: Raised):
                 (at.file, wide.lineno),
                 evidence=[f"{len(inner)} of {len(ids)} parameters stand in both groups"],
                 related=[Related(at.file, narrow.lineno, "the other group")],
-                fixes=[Fix(text, [at.source.replace((wide, text))])],
+                fixes=[at.source.fix(wide, text)],
             )
     return None
 
@@ -228,7 +228,7 @@ def too_long(raised: Raised):
         call = spot.node
         kept = changes.arguments(spot.source, call, ("total_steps", "epochs", "steps_per_epoch"))
         new = changes.call_text(spot.source, call, None, [*kept, f"total_steps={text}"])
-        fixes.append(Fix(f"total_steps={text}", [spot.source.replace((call, new))]))
+        fixes.append(spot.source.fix(call, new, f"total_steps={text}"))
     turns = " x ".join(str(upstream.value(at, ast.parse(c, mode="eval").body)) for c in counts if c)
     return raised.finding(
         "schedule-too-short",
@@ -270,7 +270,7 @@ def without_metric(raised: Raised):
     fixes = []
     for name in numbers[:2]:
         text = changes.call_text(at.source, at.node, None, [name])
-        fixes.append(Fix(text, [at.source.replace((at.node, text))]))
+        fixes.append(at.fix(text))
     return raised.finding(
         "plateau-without-metric",
         f"{at.text}: the number to watch is missing",

@@ -8,8 +8,7 @@ import inspect
 
 from rushlight import nn
 
-from .. import changes, construction, frames, upstream, values
-from ..finding import Fix
+from .. import construction, frames, upstream, values
 from ..registry import explains, kind
 from . import Raised, try_calls
 
@@ -59,7 +58,7 @@ def keyword(raised: Raised):
         f"{at.source.segment(call.func)} has no argument {name}, it has {near[0]}",
         (at.file, given.value.lineno),
         evidence=[f"{len(known)} arguments: {', '.join(known)}"[:150]],
-        fixes=[Fix(text, [at.source.replace((given, text))])],
+        fixes=[at.source.fix(given, text)],
     )
 
 
@@ -84,7 +83,7 @@ def attribute(raised: Raised):
         f"{holder} has no {name}, it has {near[0]}",
         (at.file, nodes[0].lineno),
         evidence=[f"{kind_}1 of its {len(dir(held))} names is spelt nearly so"],
-        fixes=[Fix(text, [at.source.replace((nodes[0], text))])],
+        fixes=[at.source.fix(nodes[0], text)],
     )
 
 
@@ -97,16 +96,14 @@ def size(raised: Raised):
     held = upstream.value(at, node.args[2])
     if type(held) is not int:
         return None
-    text = f"({at.source.segment(node.args[2])},)"
-    call = changes.with_part(at.source, node, node.args[2], text)
+    text = at.source.segment(node.args[2])
+    fix = at.fix_part(node.args[2], f"({text},)")
     return raised.finding(
         "size-not-tuple",
         f"the size of {raised.match[1]} is a tuple",
         (at.file, node.lineno),
-        evidence=[f"{at.source.segment(node.args[2])} is the number {held}"],
-        fixes=try_calls(
-            raised, [Fix(call, [at.source.replace((node.args[2], text))], call=call)]
-        ),
+        evidence=[f"{text} is the number {held}"],
+        fixes=try_calls(raised, [fix]),
     )
 
 
@@ -124,5 +121,5 @@ def percent(raised: Raised):
         f"{rate:g} is no share of values",
         (at.file, given.lineno),
         evidence=[f"p lies between 0 and 1; {rate:g} percent is {number}"],
-        fixes=[Fix(text, [at.source.replace((given, text))])],
+        fixes=[at.source.fix(given, text)],
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from .. import changes, upstream, values
-from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
 
@@ -50,13 +49,11 @@ def lengths(raised: Raised):
     evidence = [f"the lengths are {_shown(given)}"]
     if "sorted" in raised.message:
         text = changes.with_keyword(at.source, node, "enforce_sorted", "False")
-        fixes = [Fix(text, [at.source.replace((node, text))], call=text)]
+        fixes = [at.source.fix(node, text, call=text)]
         title = "the sequences do not come longest first"
     else:
         part = node.args[1]
-        new = changes.method(at.source, part, "clamp(min=1)")
-        text = changes.with_part(at.source, node, part, new)
-        fixes = [Fix(text, [at.source.replace((part, new))], call=text)]
+        fixes = [at.fix_part(part, changes.method(at.source, part, "clamp(min=1)"))]
         title = "a sequence of length 0 cannot be packed"
     return raised.finding(
         "sequence-lengths", title, evidence=evidence, fixes=try_calls(raised, fixes)
@@ -90,18 +87,17 @@ def dimensions(raised: Raised):
         if tensor.dim() == len(order) + 1 and all(type(n) is int and n >= 0 for n in order):
             new = ", ".join(map(str, [0, *(n + 1 for n in order)]))
             text = f"{changes.atom(at.source, part)}.permute({new})"
-            fixes.append(Fix(f"{text}: the batch stays first", [at.source.replace((node, text))],
-                             call=text))  # fmt: skip
+            fixes.append(at.source.fix(node, text, f"{text}: the batch stays first", call=text))
     elif name in ("bmm", "baddbmm"):
         text = f"{changes.torch_name(at.source)}.matmul(" + ", ".join(
             at.source.segment(p) for p, _ in known[:2]) + ")"  # fmt: skip
-        fixes.append(Fix(text, [at.source.replace((node, text))], call=text))
+        fixes.append(at.source.fix(node, text, call=text))
     rows = [(at.source.segment(p), values.describe(v), values.made_at(v) or "") for p, v in known]
     return raised.finding(
         "dimensions-count",
         f"{name} does not fit a tensor of {tensor.dim()} dimensions",
         evidence=values.table(rows),
-        fixes=try_calls(raised, fixes) if fixes else [],
+        fixes=try_calls(raised, fixes),
     )
 
 
@@ -119,8 +115,7 @@ def optimizer_state(raised: Raised):
     except (KeyError, TypeError, AttributeError):
         return None
     evidence = [f"parameters by group: {saved} in the state, {mine} in {type(holder).__name__}"]
-    fixes = [Fix("without loading it: the averages begin anew",
-                 [at.source.replace((at.statement, "pass"))])]  # fmt: skip
+    fixes = [at.source.fix(at.statement, "pass", "without loading it: the averages begin anew")]
     return raised.finding(
         "optimizer-state-differs",
         "the saved state belongs to another set of parameters",

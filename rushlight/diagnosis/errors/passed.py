@@ -94,7 +94,7 @@ torch.stack(list) makes one tensor of them and keeps their graphs.
 
 
 def _fix(at, node, text: str) -> Fix:
-    return Fix(text.splitlines()[0], [at.source.replace((node, text))])
+    return at.source.fix(node, text, text.splitlines()[0])
 
 
 @explains(TypeError, r"'(\w+)' object is not iterable")
@@ -133,7 +133,7 @@ def text(raised: Raised):
             flags = [a.value for a in spot.node.args if isinstance(a, ast.Constant)]
             if name in [str(f).lstrip("-").replace("-", "_") for f in flags]:
                 typed = changes.with_keyword(spot.source, spot.node, "type", kind_)
-                fixes.insert(0, Fix(typed, [spot.source.replace((spot.node, typed))]))
+                fixes.insert(0, spot.fix(typed))
                 place = spot.place
         return raised.finding(
             "number-as-text",
@@ -185,7 +185,7 @@ def sizes(raised: Raised):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             left, right = spot.source.segment(node.left), spot.source.segment(node.right)
             new = f"{left} // {right}"
-            fix = Fix(new, [spot.source.replace((node, new))])
+            fix = spot.source.fix(node, new)
             return _size(raised, at, spot, part, held, [fix])
         return _size(raised, at, at, part, held, [_fix(at, part, f"int({ast.unparse(part)})")])
     return None
@@ -303,7 +303,7 @@ def container(raised: Raised):
         spot.place,
         evidence=[f"it holds {len(called)} modules and has no forward"],
         related=at.related("the call that failed"),
-        fixes=[Fix(f"{new}(...)", [source.replace((spot.node, text))])],
+        fixes=[source.fix(spot.node, text, f"{new}(...)")],
     )
 
 
@@ -329,7 +329,7 @@ def assigned(raised: Raised):
         said = "a parameter's name cannot hold what forward computes from it"
     else:
         text = f"{_nn(source)}.Parameter({source.segment(statement.value)})"
-        fix = Fix(f"{goal} = {text}", [source.replace((statement.value, text))])
+        fix = source.fix(statement.value, text, f"{goal} = {text}")
         said = "a parameter's name takes parameters, not plain tensors"
     value = upstream.value(at, statement.value)
     return raised.finding(
@@ -364,7 +364,7 @@ def missing(raised: Raised):
         text = changes.call_text(
             at.source, at.node, None, [*changes.arguments(at.source, at.node), name]
         )
-        fixes.append(Fix(text, [at.source.replace((at.node, text))], call=text))
+        fixes.append(at.fix(text, call=text))
     return raised.finding(
         "argument-missing",
         f"{at.source.segment(at.node.func)} needs its argument {wanted}, too",

@@ -6,7 +6,6 @@ import ast
 import math
 
 from .. import changes, frames, upstream, values
-from ..finding import Fix
 from ..registry import kind
 from ..source import Source
 from . import Raised
@@ -72,7 +71,7 @@ def wrong_dimension(raised: Raised, tensor, fits):
         spot.place,
         evidence=evidence,
         related=at.related("the line that failed"),
-        fixes=[Fix(f"dimension {d}", [spot.source.replace((node, str(d)))]) for d in good],
+        fixes=[spot.source.fix(node, str(d), f"dimension {d}") for d in good],
     )
 
 
@@ -95,7 +94,7 @@ def batch_lost(raised: Raised, given, features: int):
             f"a sample has {' * '.join(map(str, shape[1:]))} = {features} values",
         ],
         related=at.related("the layer that got it"),
-        fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+        fixes=[spot.fix(text)],
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from .. import changes, upstream, values
-from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
 
@@ -41,11 +40,8 @@ def several(raised: Raised):
         part, tensor = node, upstream.value(at, node)
     if not values.is_tensor(tensor) or tensor.numel() < 2:
         return None
-    fixes = []
-    for method in ("any()", "all()") if truth else ("mean()", "sum()"):
-        text = changes.method(at.source, part, method)
-        call = changes.with_part(at.source, node, part, text) if part is not node else text
-        fixes.append(Fix(call, [at.source.replace((part, text))], call=call))
+    methods = ("any()", "all()") if truth else ("mean()", "sum()")
+    fixes = [at.fix_part(part, changes.method(at.source, part, m)) for m in methods]
     return raised.finding(
         "more-than-one-value",
         f"{at.source.segment(part)} holds {tensor.numel()} values",

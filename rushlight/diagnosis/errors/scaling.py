@@ -113,7 +113,7 @@ def not_scaled(raised: Raised):
         spot.place,
         evidence=[f"{spot.text}: 0 calls of {scaler}.scale ran before the step"],
         related=at.related("the step that divides by the scale"),
-        fixes=[Fix(f"{text}.backward()", [spot.source.replace((loss, text))])],
+        fixes=[spot.source.fix(loss, text, f"{text}.backward()")],
     )
 
 
@@ -150,5 +150,5 @@ def passed_by(raised: Raised):
         spot.place,
         evidence=[f"0 calls of {scaler}.step ran before {scaler}.update()"],
         related=at.related("the update that had nothing to go by"),
-        fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+        fixes=[spot.fix(text)],
     )

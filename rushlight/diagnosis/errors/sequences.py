@@ -38,9 +38,7 @@ def one_dimension(raised: Raised):
         holder = f"{spot.source.segment(target.value)}." if hasattr(target, "value") else ""
         nn = ast.unparse(spot.node.func).rpartition(".")[0]
         rows = int(given.max()) + 1
-        line = (
-            f"{holder}embedding = {nn + '.' if nn else ''}Embedding({rows}, {layer.input_size})"
-        )
+        line = f"{holder}embedding = {nn + '.' if nn else ''}Embedding({rows}, {layer.input_size})"
         name = f"{'self.' if holder else ''}embedding({at.source.segment(argument)})"
         edits = [spot.source.insert_before(built, line), at.source.replace((argument, name))]
         fixes = [Fix(f"{line}; more rows where larger numbers can come", edits)]
@@ -81,7 +79,7 @@ def padded_time_first(raised: Raised, given: int, wanted: int):
                 f"{spot.source.segment(spot.node.args[0])} has {wanted} parts, up to {given} long",
             ],
             related=at.related("the loss that got them"),
-            fixes=[Fix("batch_first=True", [spot.source.replace((spot.node, text))])],
+            fixes=[spot.fix(text, "batch_first=True")],
         )
     return None
 
@@ -112,7 +110,7 @@ def ragged(raised: Raised):
         "ragged-list",
         f"the {len(rows)} rows of {text} have different lengths",
         evidence=[f"lengths are {', '.join(map(str, lengths[:8]))}"],
-        fixes=[Fix("padded with 0", [at.source.replace((call, padded))], call=padded)],
+        fixes=[at.source.fix(call, padded, "padded with 0", call=padded)],
     )
 
 
@@ -140,5 +138,5 @@ def with_none(raised: Raised):
         "list-with-none",
         f"{text} holds None",
         evidence=[f"{count} of its {len(held)} parts are None, the first at {raised.match[1]}"],
-        fixes=[Fix(new, [at.source.replace((given, new))])],
+        fixes=[at.source.fix(given, new)],
     )

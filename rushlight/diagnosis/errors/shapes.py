@@ -8,7 +8,6 @@ import math
 from rushlight import _C, nn
 
 from .. import changes, construction, upstream, values
-from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, reductions, try_calls
 
@@ -55,12 +54,12 @@ def product(raised: Raised):
         return _matrices(raised)
     have = int(raised.match[2])
     before = _flatten(raised, layer) or _before(raised, layer)
-    return before or _features(raised, layer, modules, have)
+    return before or _features(raised, layer, have)
 
 
 def _before(raised: Raised, layer):
     """The layer is right: what it got was reduced or viewed in another way than was meant."""
-    given = _layer_frame_input(raised)
+    given = _layer_input(raised)
     if given is None:
         return None
     wanted = layer.in_features
@@ -87,7 +86,6 @@ def _one_image(raised: Raised, given, wanted: int):
         if not values.is_tensor(image) or image.dim() != 3:
             return None
         text = changes.method(at.source, call.args[0], "unsqueeze(0)")
-        shown = changes.with_part(at.source, call, call.args[0], text)
         return raised.finding(
             "flatten-missing",
             f"the model got one image {values.shape_of(image)} and wants a batch of images",
@@ -97,7 +95,7 @@ def _one_image(raised: Raised, given, wanted: int):
                 f"{given.shape[0]} * {given.shape[1]} = {wanted}, the features of one image",
             ],
             related=raised.innermost.related("the layer that failed"),
-            fixes=[Fix(shown, [at.source.replace((call.args[0], text))])],
+            fixes=[upstream.Spot(at.source, call).fix_part(call.args[0], text)],
         )
     return None
 
@@ -111,17 +109,14 @@ def _input(raised: Raised):
     return node.args[0], value if values.is_tensor(value) else None
 
 
-def _layer_frame_input(raised: Raised):
-    """What the layer itself was given: `input` of its forward."""
-    traceback, given = raised.error.__traceback__, None
-    while traceback is not None:
-        given = traceback.tb_frame.f_locals.get("input", given)
-        traceback = traceback.tb_next
+def _layer_input(raised: Raised):
+    """What the layer itself was given."""
+    given = upstream.inner(raised.error, "input")
     return given if values.is_tensor(given) else None
 
 
 def _flatten(raised: Raised, layer):
-    given = _layer_frame_input(raised)
+    given = _layer_input(raised)
     if given is None or given.dim() < 3 or math.prod(given.shape[1:]) != layer.in_features:
         return None
     at, (node, value) = raised.innermost, _input(raised)
@@ -131,14 +126,10 @@ def _flatten(raised: Raised, layer):
             ("layer", values.describe_module(layer), _all_but_first(given)),
         ]
     )
-    fixes = []
     if node is not None and value is given:
-        text = f"{at.source.segment(node)}.flatten(1)"
-        call = at.source.segment(at.node).replace(at.source.segment(node), text, 1)
-        fixes.append(Fix(call, [at.source.replace((node, text))], call=call))
-        return raised.finding(
-            "flatten-missing", _flatten_title(given), evidence=evidence, fixes=fixes
-        )
+        fix = at.fix_part(node, changes.method(at.source, node, "flatten(1)"))
+        title = _flatten_title(given)
+        return raised.finding("flatten-missing", title, evidence=evidence, fixes=[fix])
     return _flatten_in_sequential(raised, layer, given, evidence)
 
 
@@ -150,12 +141,12 @@ def _flatten_in_sequential(raised: Raised, layer, given, evidence):
     step = steps[0]
     prefix = step.source.segment(step.call.func).rpartition("Linear")[0]
     text = f"{prefix}Flatten(), {step.source.segment(step.call)}"
-    fix = Fix(text, [step.source.replace((step.call, text))])
+    fix = step.source.fix(step.call, text)
     at = raised.innermost
     return raised.finding(
         "flatten-missing",
         _flatten_title(given),
-        (step.source.file, step.line),
+        step.place,
         evidence=evidence,
         related=at.related("the call that failed"),
         fixes=[fix],
@@ -171,38 +162,20 @@ def _all_but_first(given) -> str:
     return f"{sizes} = {math.prod(given.shape[1:])}"
 
 
-def _features(raised: Raised, layer, modules, have: int):
-    at = raised.innermost
-    path = values.module_path(modules[0], layer) or type(layer).__name__
-    changes = construction.number_changes(layer, 0, "in_features", have)
-    given = _layer_frame_input(raised)
+def _features(raised: Raised, layer, have: int):
+    path, given = raised.path_of(layer), _layer_input(raised)
     shown = values.shape_of(given) if given is not None else f"(..., {have})"
-    origin = values.made_at(given) if given is not None else None
-    rows = [
-        ("input", shown, f"made at {origin}" if origin else ""),
-        (
-            path,
-            values.describe_module(layer),
-            f"made at {values.place_of(_C._built(layer)[0])}" if _C._built(layer) else "",
-        ),
-    ]
-    evidence = values.table(rows)
+    made, built = values.made_at(given), values.place_of(next(iter(_C._built(layer)), None))
+    evidence = values.table(
+        [
+            ("input", shown, f"made at {made}" if made else ""),
+            (path, values.describe_module(layer), f"made at {built}" if built else ""),
+        ]
+    )
     evidence.append(f"in_features {layer.in_features} must equal the input's last dimension {have}")
     title = f"{path} was built for {layer.in_features} features and got {have}"
-    if not changes:
-        return raised.finding("linear-features", title, evidence=evidence)
-    first = changes[0].step
-    fixes = [
-        Fix(f"{c.step.source.segment(c.step.call)} -> {c.changed_call}", [c.edit]) for c in changes
-    ]
-    return raised.finding(
-        "linear-features",
-        title,
-        (first.source.file, first.line),
-        evidence=evidence,
-        related=at.related("the call that failed"),
-        fixes=fixes,
-    )
+    found = construction.number_changes(layer, 0, "in_features", have)
+    return raised.number("linear-features", title, found, "the call that failed", evidence)
 
 
 @explains(RuntimeError, r"size mismatch, got|Expected size for first two dimensions of batch2")
@@ -231,25 +204,12 @@ def _matrices(raised: Raised):
         (text, values.describe(v), values.made_at(v) or "")
         for text, (_, v) in zip(texts, known, strict=True)
     ]
-    fixes = []
-    for part, value in reversed(known):
-        turned = f"{changes.atom(at.source, part)}.{'T' if value.dim() == 2 else 'mT'}"
-        if value.dim() < 2:
-            continue
-        edit = at.source.replace((part, turned))
-        call = _with(at, part, turned)
-        fixes.append(Fix(call, [edit], call=call))
+    fixes = [
+        at.fix_part(part, changes.method(at.source, part, "T" if value.dim() == 2 else "mT"))
+        for part, value in reversed(known)
+        if value.dim() > 1
+    ]
     title = f"{at.text}: the inner dimensions differ"
     return raised.finding(
         "matmul-shapes", title, evidence=values.table(rows), fixes=try_calls(raised, fixes)
     )
-
-
-def _with(at, part, text: str) -> str:
-    """The failing expression with one part written otherwise."""
-    expression = at.source.segment(at.node)
-    begin = len(at.source.segment(at.node)) - len(expression)
-    lines = at.source.lines
-    offset = sum(len(line) + 1 for line in lines[at.node.lineno - 1 : part.lineno - 1])
-    start = offset + part.col_offset - at.node.col_offset + begin
-    return expression[:start] + text + expression[start + len(at.source.segment(part)) :]

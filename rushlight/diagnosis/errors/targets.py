@@ -107,11 +107,11 @@ def _converted(raised, target, method: str, id: str, title: str, evidence, other
         fixes += _without_conversion(spot, method)
         for call in methods:
             text = changes.method(spot.source, spot.node, call)
-            fixes.append(Fix(_short(text, call), [spot.source.replace((spot.node, text))]))
+            fixes.append(spot.fix(text, _short(text, call)))
     if argument is not None:
         for call in methods:
             text = changes.method(at.source, argument, call)
-            fix = Fix(text, [at.source.replace((argument, text))])
+            fix = at.source.fix(argument, text)
             if all(fix.edits != other.edits for other in fixes):  # made where it is passed
                 fixes.append(fix)
     related = at.related("the loss that got it")
@@ -131,8 +131,8 @@ def _one_hot(raised: Raised, at, target):
     labels = spot.source.segment(spot.node.args[0])
     text = changes.method(spot.source, spot.node, "float()")
     fixes = [
-        Fix(f"{labels}: the class numbers", [spot.source.replace((spot.node, labels))]),
-        Fix(f"{text}: one-hot as probabilities", [spot.source.replace((spot.node, text))]),
+        spot.fix(labels, f"{labels}: the class numbers"),
+        spot.fix(text, f"{text}: one-hot as probabilities"),
     ]
     return raised.finding(
         "target-dtype",
@@ -158,9 +158,8 @@ def _without_conversion(spot, method: str) -> list[Fix]:
     if isinstance(inner, (ast.Compare, ast.BoolOp)):  # bools are no class labels either
         text, instead = changes.method(spot.source, inner, method), ".long() instead of"
     return [
-        Fix(
-            f"{instead} .{node.func.attr}(): class labels are whole numbers",
-            [spot.source.replace((node, text))],
+        spot.source.fix(
+            node, text, f"{instead} .{node.func.attr}(): class labels are whole numbers"
         )
     ]
 
@@ -270,7 +269,7 @@ def shape(raised: Raised):
         argument = _argument(raised, at, tensor)
         if argument is not None:
             text = changes.method(at.source, argument, method)
-            fixes.append(Fix(text, [at.source.replace((argument, text))]))
+            fixes.append(at.source.fix(argument, text))
     title = f"prediction {values.shape_of(given)} and target {values.shape_of(target)} differ"
     return raised.finding("target-shape", title, evidence=evidence, fixes=fixes)
 
@@ -325,7 +324,7 @@ def bce(raised: Raised):
     if argument is not None:
         torch = changes.torch_name(at.source)
         text = f"{torch}.sigmoid({at.source.segment(argument)})"
-        fixes.append(Fix(text, [at.source.replace((argument, text))]))
+        fixes.append(at.source.fix(argument, text))
     related = at.related("the call that failed")
     title = "the loss takes probabilities and got scores: a sigmoid is missing"
     return raised.finding(
@@ -386,7 +385,7 @@ def batches(raised: Raised):
             fixes.append(Fix(f"{a}, {b}", [at.source.replace((argument, a), (other, b))]))
     elif target.numel() == given.shape[0] and other is not None:
         text = changes.method(at.source, other, "flatten()")
-        fixes.append(Fix(text, [at.source.replace((other, text))]))
+        fixes.append(at.source.fix(other, text))
     place, related = at, at.related("the loss that got it")
     view = _wrong_view(raised, given, target)
     if view is not None:
@@ -415,7 +414,7 @@ def classes_last(raised: Raised):
     )
     if argument is not None and given.shape[:-1] == target.shape:
         text = changes.method(at.source, argument, "movedim(-1, 1)")
-        fixes.append(Fix(text, [at.source.replace((argument, text))]))
+        fixes.append(at.source.fix(argument, text))
         other = _argument(raised, at, target)
         if other is not None:
             a = changes.method(at.source, argument, "flatten(0, -2)")
@@ -443,7 +442,7 @@ def _wrong_view(raised: Raised, given, target):
                 if isinstance(first, ast.UnaryOp) and ast.unparse(first) == "-1":
                     holder = spot.source.segment(spot.node.func.value)
                     text = f"{holder}.flatten(1)"
-                    return spot, Fix(text, [spot.source.replace((spot.node, text))])
+                    return spot, spot.fix(text)
         node = next((n for n, _ in node.next_functions if n is not None), None)
     return None
 

@@ -119,7 +119,7 @@ def _ignored(raised: Raised, spots, at, evidence):
                 (source.file, node.lineno),
                 evidence=[*evidence, f"{name} itself keeps its graph"],
                 related=at.related("the second backward"),
-                fixes=[Fix(text, [source.replace((node, text))])],
+                fixes=[source.fix(node, text)],
             )
     return None
 
@@ -142,7 +142,7 @@ def _collected(raised: Raised, at, entered, evidence):
                 "graph-carried-over",
                 f"{node.id} still holds the losses of the steps before",
                 evidence=[*evidence, f"{node.id} holds {number} losses, one more in each turn"],
-                fixes=[Fix(f"{text}.backward()", [at.source.replace((receiver, text))])],
+                fixes=[at.source.fix(receiver, text, f"{text}.backward()")],
             )
     source = entered.source
     for part in [entered.node, *map(value_of, source.leading_to(entered.node))]:
@@ -338,10 +338,7 @@ def _detached(raised: Raised, spot) -> list[Fix]:
             return [alone]
         value = changes.atom(source, statement.value)
         return [
-            Fix(
-                f"{name} += {value}.detach()",
-                [source.replace((statement.value, f"{value}.detach()"))],
-            ),
+            source.fix(statement.value, f"{value}.detach()", f"{name} += {value}.detach()"),
             Fix(
                 f"{name} = {name}.detach() before it",
                 [source.insert_before(statement, f"{name} = {name}.detach()")],
@@ -355,7 +352,7 @@ def _detached(raised: Raised, spot) -> list[Fix]:
         options = [each]
     elif values.is_tensor(held):
         options = [plain]
-    fixes = [Fix(text, [source.replace((node, text))]) for text in options]
+    fixes = [source.fix(node, text) for text in options]
     first = _guarded_first(spot, options)
     return [*first, *fixes] if first else fixes
 
@@ -398,7 +395,7 @@ def _guarded_first(spot, options: list[str]) -> list[Fix]:
         parent = getattr(node, "parent", None)
         if not isinstance(parent, (ast.Call, ast.Assign)):
             whole = f"({whole})"
-        fixes.append(Fix(whole, [source.replace((node, whole))]))
+        fixes.append(source.fix(node, whole))
     return fixes
 
 
@@ -598,7 +595,7 @@ def _too_far(raised: Raised, at, freed_by, freed, evidence):
             *at.related("the second backward"),
         ],
         fixes=[
-            Fix(f"{text} in the first loss", [source.replace((spot.node, text))]),
+            source.fix(spot.node, text, f"{text} in the first loss"),
             *_retained(freed_by),
         ],
     )
@@ -678,8 +675,8 @@ def _cut(raised: Raised, entered, made) -> list[Fix]:
     for node in ast.walk(entered.node):
         if isinstance(node, ast.Name) and node.id in targets:
             text = f"{node.id}.detach()"
-            edit: Edit = entered.source.replace((node, text))
             shown = changes.with_part(entered.source, entered.node, node, text)
             shown = shown if len(shown) < 50 else text
-            return [Fix(f"{shown}: the shared part learns from the first loss alone", [edit])]
+            said = f"{shown}: the shared part learns from the first loss alone"
+            return [entered.source.fix(node, text, said)]
     return []

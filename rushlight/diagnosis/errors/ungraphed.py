@@ -79,11 +79,8 @@ def no_graph(raised: Raised):
     loss = upstream.value(at, receiver)
     evidence = []
     if values.is_tensor(loss):
-        where = values.made_at(loss)
-        evidence.append(
-            f"{at.source.segment(receiver)} is {values.describe(loss)}, requires_grad False"
-            + (f", made at {where}" if where else "")
-        )
+        name = at.source.segment(receiver)
+        evidence.append(values.sentence(name, loss, ", requires_grad False"))
     related = at.related("backward, which needs the graph")
     sure, likely = search.on_the_way()
     cuts = sure or search.switched_off() or search.frozen() or likely or search.plain_leaf(at)
@@ -197,7 +194,7 @@ class _Search:
         if len(block.items) == 1:
             fixes.append(Fix(f"without {text}", [changes.dedent_body(source, block)]))
         on = f"{changes.torch_name(source)}.enable_grad()"
-        fixes.append(Fix(f"{on} instead", [source.replace((item.context_expr, on))]))
+        fixes.append(source.fix(item.context_expr, on, f"{on} instead"))
         head = upstream.Spot(source, item.context_expr)
         self.cuts.append(Cut(_Head(spot, head.text), f"it ran under {text}", fixes))
 
@@ -240,7 +237,7 @@ class _Search:
             text = source.segment(inner)
             if isinstance(held, (list, tuple)):
                 text = f"{changes.torch_name(source)}.stack({text})"
-            fixes.append(Fix(f"{_short(source, node)} -> {text}", [source.replace((node, text))]))
+            fixes.append(source.fix(node, text, f"{_short(source, node)} -> {text}"))
         self.cuts.append(Cut(upstream.Spot(source, node), why, fixes, inner, at))
         return True
 
@@ -370,7 +367,7 @@ class _Search:
         text = changes.method(spot.source, spot.node, "requires_grad_()")
         if upstream.called(spot.node) in _TAKES_REQUIRES_GRAD:
             text = changes.with_keyword(spot.source, spot.node, "requires_grad", "True")
-        fix = Fix(text, [spot.source.replace((spot.node, text))])
+        fix = spot.fix(text)
         return [Cut(spot, f"{ast.unparse(chosen[0][0])} does not require grad", [fix])]
 
 
@@ -505,12 +502,12 @@ def non_scalar(raised: Raised):
     text = changes.method(at.source, receiver, "mean()")
     total = changes.method(at.source, receiver, "sum()")
     fixes = [
-        Fix(f"{text}.backward()", [at.source.replace((receiver, text))]),
-        Fix(f"{total}.backward(): each element counts 1", [at.source.replace((receiver, total))]),
+        at.source.fix(receiver, text, f"{text}.backward()"),
+        at.source.fix(receiver, total, f"{total}.backward(): each element counts 1"),
     ]
     if unreduced is not None:
         keyword = unreduced.node
-        fixes.append(Fix('reduction="mean"', [unreduced.source.replace((keyword, '"mean"'))]))
+        fixes.append(unreduced.source.fix(keyword, '"mean"', 'reduction="mean"'))
     evidence = [f"{name} is {values.describe(loss)}: {loss.numel()} numbers"]
     if made is not None:
         evidence.append(f"made at {values.place_of((made.file, '', made.line))}: {made.text}")

@@ -53,11 +53,9 @@ def layout(raised: Raised):
     tensor = upstream.value(at, holder)
     if not values.is_tensor(tensor):
         return None
-    origin = values.made_at(tensor)
     ordered = tensor.contiguous().stride()
     evidence = [
-        f"{at.source.segment(holder)} is {values.describe(tensor)}"
-        + (f", made at {origin}" if origin else ""),
+        values.sentence(at.source.segment(holder), tensor),
         f"its strides are {tensor.stride()}; in row order they would be {ordered}",
     ]
     arguments = ", ".join(changes.arguments(at.source, node))
@@ -68,7 +66,7 @@ def layout(raised: Raised):
         (f"{text}.reshape({arguments})", f"copies {bytes_:,} bytes"),
         (f"{text}.contiguous().view({arguments})", "the same, said in two steps"),
     ):
-        fixes.append(Fix(f"{call}: {said}", [at.source.replace((node, call))], call=call))
+        fixes.append(at.source.fix(node, call, f"{call}: {said}", call=call))
     return raised.finding(
         "view-layout",
         f"{at.text.splitlines()[0]}: the memory does not lie in that order",
@@ -108,7 +106,7 @@ def count(raised: Raised):
         f"{sizes} asks for " + (f"a multiple of {product}" if -1 in sizes else f"{product}"),
     ]
     fixes = _counted(at, node, tensor, sizes, parts, holder)
-    fixes = try_calls(raised, fixes) if fixes else []
+    fixes = try_calls(raised, fixes)
     both = _with_the_layer(raised, at, node, tensor, holder, product) if -1 in sizes else None
     return raised.finding(
         "view-count",
@@ -181,7 +179,7 @@ def _counted(at, node, tensor, sizes, parts, holder) -> list[Fix]:
     text = changes.atom(at.source, holder)
     if len(sizes) == 2 and -1 in sizes and tensor.dim() > 2:
         call = f"{text}.flatten(1)"
-        fixes.append(Fix(f"{call}: the batch stays", [at.source.replace((node, call))], call=call))
+        fixes.append(at.source.fix(node, call, f"{call}: the batch stays", call=call))
     if len(parts) != len(sizes):
         return fixes
     order = range(len(sizes))
@@ -191,13 +189,11 @@ def _counted(at, node, tensor, sizes, parts, holder) -> list[Fix]:
         rest = 1
         for j, n in enumerate(sizes):
             rest *= n if j != i and n != -1 else 1
-        if sizes[i] == -1 or not rest or total % rest:
+        if -1 in sizes or not rest or total % rest:
             continue
-        if -1 in sizes:
-            continue
-        call = changes.with_part(at.source, node, parts[i], "-1")
-        edit = at.source.replace((parts[i], "-1"))
-        fixes.append(Fix(f"{call}: {total // rest} there", [edit], call=call))
+        fix = at.fix_part(parts[i], "-1")
+        fix.text += f": {total // rest} there"
+        fixes.append(fix)
     return fixes
 
 
@@ -218,12 +214,9 @@ def expand(raised: Raised):
     tensor = upstream.value(at, holder)
     if not values.is_tensor(tensor):
         return None
-    fixes = []
     ways = [f"unsqueeze({d})" for d in (-1, 1, 0)] + [f"squeeze({d})" for d in range(tensor.dim())]
-    for way in [*ways, "T"] if tensor.dim() == 2 else ways:
-        text = changes.method(at.source, holder, way)
-        call = changes.with_part(at.source, node, holder, text)
-        fixes.append(Fix(call, [at.source.replace((holder, text))], call=call))
+    ways += ["T"] if tensor.dim() == 2 else []
+    fixes = [at.fix_part(holder, changes.method(at.source, holder, way)) for way in ways]
     evidence = [f"{at.source.segment(holder)} is {values.describe(tensor)}", raised.message[:76]]
     return raised.finding(
         "expand-sizes",

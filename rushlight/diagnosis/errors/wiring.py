@@ -68,7 +68,7 @@ def no_module(raised: Raised):
             (at.file, inner.lineno),
             evidence=[f"{name} is {values.describe(held)}"],
             related=at.related("the call that failed"),
-            fixes=[Fix(text, [at.source.replace((inner, text))])],
+            fixes=[at.source.fix(inner, text)],
         )
     return _in_a_list(raised, at)
 
@@ -130,7 +130,7 @@ def _in_a_list(raised: Raised, at):
                     place,
                     evidence=[f"{ast.unparse(inner)} has {len(spot.node.elts)} entries"],
                     related=at.related("the call that failed"),
-                    fixes=[Fix(text, [spot.source.replace((element, text))])],
+                    fixes=[spot.source.fix(element, text)],
                 )
     return None
 
@@ -234,7 +234,7 @@ def not_entered(raised: Raised):
                 f"{name} is a class: {name}() can be entered",
                 (at.file, item.context_expr.lineno),
                 evidence=[f"line {item.context_expr.lineno} names {held.__name__} without ()"],
-                fixes=[Fix(f"{name}()", [at.source.replace((item.context_expr, f"{name}()"))])],
+                fixes=[at.source.fix(item.context_expr, f"{name}()")],
             )
     return None
 
@@ -260,6 +260,6 @@ def comma(raised: Raised):
             spot.place,
             evidence=[f"{text}, is a tuple of 1 entry"],
             related=at.related("where a number is wanted"),
-            fixes=[Fix(text, [spot.source.replace((spot.node, text))])],
+            fixes=[spot.fix(text)],
         )
     return None
