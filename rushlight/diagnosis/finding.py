@@ -124,6 +124,12 @@ class Finding:
         return out
 
 
+def shortened(text: str, most: int = 40) -> str:
+    """The first line of a text, cut to so many characters."""
+    text = text.partition("\n")[0]
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
 def wrapped(text: str, indent: str = "", more: str | None = None) -> list[str]:
     """Text in lines of 80 columns; a line that already has its shape keeps its spaces."""
     if len(indent) + len(text) <= WIDTH:

@@ -58,8 +58,18 @@ def called(node: ast.AST) -> str:
     """The last name of what a call calls: ``from_numpy`` of ``torch.from_numpy(a)``, else ""."""
     if not isinstance(node, ast.Call):
         return ""
-    func = node.func
-    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    return last_name(node.func)
+
+
+def receiver(node: ast.AST) -> ast.expr | None:
+    """What a method is called on: ``opt`` of ``opt.step()``."""
+    method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return node.func.value if method else None
+
+
+def last_name(node: ast.AST) -> str:
+    """``grad`` of ``model.w.grad``, ``w`` of ``w``, else ""."""
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 # ---- Frames

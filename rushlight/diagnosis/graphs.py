@@ -23,6 +23,14 @@ def nodes(*roots) -> Iterator:
         todo.extend(n for n, _ in node.next_functions if n is not None and n not in seen)
 
 
+def first_way(root) -> Iterator:
+    """The nodes on the way back from a tensor that takes each node's first input."""
+    node = root.grad_fn
+    while node is not None:
+        yield node
+        node = next((n for n, _ in node.next_functions if n is not None), None)
+
+
 def edges(*roots) -> Iterator[tuple]:
     """Pairs of a node and one that it hands its gradient to, nearest first."""
     for node in nodes(*roots):

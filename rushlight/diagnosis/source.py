@@ -6,6 +6,7 @@ import ast
 import functools
 import linecache
 
+from .blocks import block_of, blocks
 from .finding import Edit, Fix
 from .unfolded import on_lines_of_their_own
 
@@ -182,8 +183,7 @@ class Source:
     @on_lines_of_their_own
     def remove(self, node: ast.stmt) -> Edit:
         """The lines of a statement go; a block that would be empty passes."""
-        blocks = (getattr(node.parent, f, None) for f in ("body", "orelse", "finalbody"))
-        alone = not isinstance(node.parent, ast.Module) and [node] in blocks
+        alone = not isinstance(node.parent, ast.Module) and block_of(node) == [node]
         text = self.indented(node, "pass") if alone else ""
         return Edit(self.file, node.lineno, node.end_lineno, text)
 
@@ -213,10 +213,8 @@ def value_of(bound: ast.stmt) -> ast.expr | None:
 def _without_annotations(tree: ast.Module) -> ast.Module:
     """Reads ``x: Tensor = f()`` as ``x = f()``, at the same place; of any depth."""
     for node in ast.walk(tree):
-        for field in ("body", "orelse", "finalbody"):
-            block = getattr(node, field, None)
-            if isinstance(block, list):
-                block[:] = map(_unannotated, block)
+        for block in blocks(node):
+            block[:] = map(_unannotated, block)
     return tree
 
 

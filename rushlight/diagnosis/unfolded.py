@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import functools
 
+from .blocks import block_of
 from .finding import Edit, apply_edits
-
-_BODIES = ("body", "orelse", "finalbody")
 
 
 def on_lines_of_their_own(make):
@@ -53,8 +52,7 @@ def _in(same: dict, arg):
 
 def _sharing(source, node: ast.stmt) -> list[ast.stmt]:
     """The statements of a block that share lines with ``node``, or ``node`` behind its head."""
-    blocks = (getattr(node.parent, field, None) for field in _BODIES)
-    block = next((b for b in blocks if isinstance(b, list) and node in b), [node])
+    block = block_of(node)
     first = last = block.index(node)
     while first and block[first - 1].end_lineno == block[first].lineno:
         first -= 1

@@ -9,10 +9,10 @@ import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rushlight import _C
+from rushlight import _C, nn
 
 from . import changes, construction, frames, trial, values
-from .finding import Fix
+from .finding import Fix, shortened
 from .frames import called, changes_something
 from .source import Source
 
@@ -38,8 +38,18 @@ class Spot:
         return self.source.file, self.node.lineno
 
     @property
+    def where(self) -> str:
+        """``file.py:12``."""
+        return values.line_of(self.file, self.line)
+
+    @property
     def text(self) -> str:
         return self.source.segment(self.node)
+
+    @property
+    def named(self) -> str:
+        """What stands here in short, and where: ``loss.backward() at train.py:12``."""
+        return f"{shortened(self.text)} at {self.where}"
 
     @property
     def statement(self) -> ast.stmt:
@@ -232,6 +242,32 @@ def _argument(raised, at, scope: ast.FunctionDef, name: str) -> Spot | None:
     if isinstance(node, (ast.Name, ast.Attribute)):
         return bound(raised, caller, node) or Spot(caller.source, node, caller)
     return Spot(caller.source, node, caller) if node is not None else None
+
+
+def current(raised, spot: Spot):
+    """What a name is now, in a running frame of its function; an attribute in any of its file."""
+    function = spot.source.function_of(spot.node)
+    for at in reversed(raised.frames):
+        if at.file != spot.file or at.node is None:
+            continue
+        if isinstance(spot.node, ast.Attribute) or at.source.function_of(at.node) is function:
+            found = at.value(spot.node, None)
+            if found is not None:
+                return found
+    return _of_a_live_object(raised, spot)
+
+
+def _of_a_live_object(raised, spot: Spot):
+    """``self.NAME`` of an object of that class that the user's frames hold, alone or in another."""
+    owner = spot.source.class_of(spot.node)
+    if owner is None or not isinstance(spot.node, ast.Attribute):
+        return None
+    for held in raised.held():
+        inside = held.modules() if isinstance(held, nn.Module) else [held]
+        for item in [*inside, *values.attributes(held).values()]:
+            if type(item).__name__ == owner.name:
+                return values.attributes(item).get(spot.node.attr)
+    return None
 
 
 def class_source(kind: type) -> tuple[Source, ast.ClassDef] | None:

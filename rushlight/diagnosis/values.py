@@ -9,7 +9,12 @@ from rushlight import _C, nn
 
 def place_of(origin) -> str | None:
     """``file.py:12`` for what ``_C._origin`` and its like return."""
-    return None if origin is None else f"{os.path.basename(origin[0])}:{origin[2]}"
+    return None if origin is None else line_of(origin[0], origin[2])
+
+
+def line_of(file: str, line: int) -> str:
+    """``file.py:12``."""
+    return f"{os.path.basename(file)}:{line}"
 
 
 def is_tensor(value) -> bool:
@@ -82,6 +87,15 @@ def module_path(root, module) -> str | None:
         if child is module:
             return name
     return None
+
+
+def attributes(value) -> dict:
+    """What an object keeps in its ``__dict__``, read without running code of its own."""
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def table(rows: list[tuple[str, ...]]) -> list[str]:

@@ -320,7 +320,7 @@ def _reason_of(step: Step) -> Reason:
         source, around = step.region
         text += f" of line {around.lineno}"
         if source.file != step.site.file:
-            text += f" of {values.place_of((source.file, '', around.lineno))}"
+            text += f" of {values.line_of(source.file, around.lineno)}"
     return Reason(text, *step.place, step.text)
 
 

@@ -258,12 +258,12 @@ def _why_none(tensor) -> str:
         return ""
     around = places.no_grad_around(spot.source, spot.node)
     if around is not None:
-        place = values.place_of((spot.file, "", around.lineno))
+        place = values.line_of(spot.file, around.lineno)
         return f"made under no_grad, {place} (read from source)"
     for node in ast.walk(spot.node):
         name = upstream.called(node) or getattr(node, "attr", "")
         if name in ("detach", "data", "from_numpy", "item"):
-            return f"{name} at {values.place_of((spot.file, '', node.lineno))} (read from source)"
+            return f"{name} at {values.line_of(spot.file, node.lineno)} (read from source)"
     return ""
 
 

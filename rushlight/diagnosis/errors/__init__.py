@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,6 +45,14 @@ class Raised:
                 found.append(owner)
             traceback = traceback.tb_next
         return found
+
+    def held(self) -> Iterator:
+        """What the user's frames have names for, the outermost frame's first."""
+        rooms = {
+            id(room): room for at in self.frames for room in (at.frame.f_locals, at.frame.f_globals)
+        }
+        for room in rooms.values():
+            yield from list(room.values())
 
     def path_of(self, module) -> str:
         """A module's name in the outermost one on the way, or its class's."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from rushlight import nn
 
-from .. import changes, upstream
+from .. import changes, frames, upstream
 from ..finding import Fix
 from ..registry import explains, kind
 from ..source import Source
@@ -314,7 +314,7 @@ def _assigned(body: list[ast.stmt]) -> Iterator[str]:
 def _filled(body: list[ast.stmt]) -> Iterator[str]:
     """Lists that a loop appends to."""
     for node in itertools.chain.from_iterable(ast.walk(s) for s in body):
-        holder = node.func.value if upstream.called(node) == "append" else None
+        holder = frames.receiver(node) if frames.called(node) == "append" else None
         if isinstance(holder, ast.Name):
             yield holder.id
 

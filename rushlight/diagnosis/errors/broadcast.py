@@ -7,7 +7,7 @@ import ast
 from rushlight import nn
 
 from .. import changes, construction, frames, upstream, values
-from ..finding import Fix
+from ..finding import Fix, shortened
 from ..registry import explains, kind
 from . import Raised, reductions, try_calls
 
@@ -124,7 +124,7 @@ def _attention_mask(raised: Raised, at):
 
 def aligned(names: list[str], tensors: list) -> list[str]:
     """Shapes under each other from the right, with a mark under what disagrees."""
-    names = [n if len(n) <= 34 else n[:31] + "..." for n in names]
+    names = [shortened(n, 34) for n in names]
     shapes = [[str(n) for n in t.shape] for t in tensors]
     rank = max(map(len, shapes))
     shapes = [[""] * (rank - len(s)) + s for s in shapes]

@@ -9,7 +9,7 @@ import re
 
 from rushlight import nn
 
-from .. import changes, upstream, values
+from .. import changes, frames, upstream, values
 from ..finding import Fix, Related
 from ..registry import explains, kind
 from . import Raised, loaded
@@ -156,9 +156,9 @@ def _saved_by(raised: Raised, spot, prefix: str):
     candidates = [spot] if spot is not None else []
     candidates += upstream.calls(upstream.user_sources(raised), "state_dict")
     for found in candidates:
-        if upstream.called(found.node) != "state_dict":
+        holder = frames.receiver(found.node)
+        if holder is None or frames.called(found.node) != "state_dict":
             continue
-        holder = found.node.func.value
         if not _wraps(raised, found, holder, inner):
             continue
         text = f"{changes.atom(found.source, holder)}.{inner}.state_dict()"

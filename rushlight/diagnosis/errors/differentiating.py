@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .. import changes, construction, upstream, values
+from .. import changes, construction, frames, upstream, values
 from ..finding import Edit, Fix
 from ..registry import explains, kind
 from . import Raised
@@ -48,8 +48,7 @@ such a tensor: keep it detached, and use a local name for what goes on.
 def without_graph(raised: Raised):
     """The call of autograd.grad that the loss was computed from, with create_graph=True."""
     at = raised.innermost
-    receiver = at.node.func.value if isinstance(at.node, ast.Call) and isinstance(
-        at.node.func, ast.Attribute) else None  # fmt: skip
+    receiver = frames.receiver(at.node)
     if receiver is None or at.source is None:
         return None
     scope = at.source.function_of(at.node)

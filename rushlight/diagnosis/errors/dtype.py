@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 from .. import changes, upstream, values
+from ..blocks import block_of
 from ..finding import Edit, Fix, Related
 from ..registry import explains, kind
 from . import Raised
@@ -92,7 +94,7 @@ def _makes_data(spot, given) -> bool:
 
 
 def _made(spot) -> str:
-    return made((spot.file, "", spot.line)) if spot is not None else ""
+    return f"made at {spot.where}" if spot is not None else ""
 
 
 def _operands(raised: Raised):
@@ -156,14 +158,11 @@ def _left_region(raised: Raised, at, argument, given, region):
     text = changes.method(at.source, argument, "float()")
     fixes = [at.source.fix(argument, text)]
     block, statement = region.node, at.statement
-    if at.file == region.file and getattr(statement, "parent", 0) is getattr(block, "parent", 1):
-        siblings = getattr(block.parent, "body", [])
-        after = siblings.index(block) + 1 if block in siblings else -1
-        if after > 0 and siblings[after : after + 1] == [statement]:
-            space = len(at.source.indentation(block.body[0])) - len(at.source.indentation(block))
-            moved = at.source.reindented(statement.lineno, statement.end_lineno, space)
-            edit = Edit(at.file, statement.lineno, statement.end_lineno, moved)
-            fixes.insert(0, Fix(f"line {statement.lineno} inside the region", [edit]))
+    if (block, statement) in itertools.pairwise(block_of(block)):
+        space = len(at.source.indentation(block.body[0])) - len(at.source.indentation(block))
+        moved = at.source.reindented(statement.lineno, statement.end_lineno, space)
+        edit = Edit(at.file, statement.lineno, statement.end_lineno, moved)
+        fixes.insert(0, Fix(f"line {statement.lineno} inside the region", [edit]))
     where = values.made_at(given)
     evidence = [
         f"{at.source.segment(argument)} is {values.describe(given)}"
@@ -178,9 +177,3 @@ def _left_region(raised: Raised, at, argument, given, region):
         related=[Related(region.file, region.line, "the region")],
         fixes=fixes,
     )
-
-
-def made(origin) -> str:
-    """``made at file.py:7``, or nothing where that is not known."""
-    place = values.place_of(origin)
-    return f"made at {place}" if place else ""

@@ -45,7 +45,7 @@ MODULES = ("module", "mod", "m", "layer", "net", "model", "_module", "_")
 def _registered(raised: Raised):
     """(attribute, function) of the user's hooks on the modules that are in sight."""
     seen = set()
-    for root in [*raised.modules(), *_held(raised)]:
+    for root in [*raised.modules(), *(v for v in raised.held() if isinstance(v, nn.Module))]:
         for module in root.modules():
             if id(module) in seen:
                 continue
@@ -56,12 +56,6 @@ def _registered(raised: Raised):
                     code = getattr(function, "__code__", None)
                     if code is not None and frames.is_user_code(code):
                         yield attribute, function
-
-
-def _held(raised: Raised):
-    for at in raised.frames:
-        for room in (at.frame.f_locals, at.frame.f_globals):
-            yield from (v for v in list(room.values()) if isinstance(v, nn.Module))
 
 
 @explains(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 from rushlight import nn
 
-from .. import changes, construction, upstream, values
+from .. import changes, construction, graphs, upstream, values
 from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised
@@ -242,34 +243,25 @@ def _ignored(raised: Raised, at, target, value: int, evidence):
 
 def _more_outputs(raised: Raised, given, wanted: int):
     """The Linear whose bias or weight made the scores, found through the graph."""
-    node, depth = given.grad_fn, 0
-    while node is not None and depth < 6:
+    for node in itertools.islice(graphs.first_way(given), 6):
         for following, _ in node.next_functions:
-            variable = getattr(following, "variable", None)
-            if (
-                variable is not None
-                and variable.dim() == 1
-                and variable.shape[0] == given.shape[-1]
-            ):
-                layer = _owner(raised, variable)
-                if layer is not None:
-                    return construction.number_changes(layer, 1, "out_features", wanted)
-        node = next((n for n, _ in node.next_functions if n is not None), None)
-        depth += 1
+            bias = getattr(following, "variable", None)
+            if bias is None or tuple(bias.shape) != (given.shape[-1],):
+                continue
+            layer = _owner(raised, bias)
+            if layer is not None:
+                return construction.number_changes(layer, 1, "out_features", wanted)
     return []
 
 
 def _owner(raised: Raised, parameter):
-    for at in raised.frames:
-        for room in (at.frame.f_locals, at.frame.f_globals):
-            for held in list(room.values()):
-                roots = [held] if isinstance(held, nn.Module) else []
-                if hasattr(held, "__dict__") and not isinstance(held, (type, nn.Module)):
-                    roots += [v for v in vars(held).values() if isinstance(v, nn.Module)]
-                for root in roots:
-                    for module in root.modules():
-                        if any(p is parameter for p in module.parameters(recurse=False)):
-                            return module
+    """The module that a parameter belongs to, of those that the user's frames or objects hold."""
+    for held in raised.held():
+        near = [held] if isinstance(held, nn.Module) else values.attributes(held).values()
+        for root in [v for v in near if isinstance(v, nn.Module)]:
+            for module in root.modules():
+                if any(p is parameter for p in module.parameters(recurse=False)):
+                    return module
     return None
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 from rushlight import _C, nn
 
-from .. import changes, graphs, upstream, values
-from ..finding import Fix, Related
+from .. import changes, frames, graphs, upstream, values
+from ..blocks import block_of
+from ..finding import Fix, Related, shortened
 from ..registry import explains, kind
-from . import Raised, twice
+from . import Raised
+from .carried import carried, root_of
 
 kind(
     "inplace-leaf",
@@ -99,17 +102,9 @@ def _target_text(at) -> str:
 
 def _run_of_updates(statement: ast.stmt) -> list[ast.stmt]:
     """A statement and those right after it that change something in place as well."""
-    parent = getattr(statement, "parent", None)
-    for field in ("body", "orelse", "finalbody"):
-        block = getattr(parent, field, None)
-        if isinstance(block, list) and statement in block:
-            run = [statement]
-            for following in block[block.index(statement) + 1 :]:
-                if not _is_update(following):
-                    break
-                run.append(following)
-            return run
-    return [statement]
+    block = block_of(statement)
+    after = block[block.index(statement) + 1 :]
+    return [statement, *itertools.takewhile(_is_update, after)]
 
 
 def _is_update(statement: ast.stmt) -> bool:
@@ -294,7 +289,7 @@ def saved(raised: Raised):
     at = raised.innermost
     shape = tuple(int(n) for n in raised.match[1].split(",") if n.strip())
     name, version = raised.match[2], int(raised.match[3])
-    root = _root(raised, at)
+    root = root_of(raised)
     if root is None:
         return None
     changed, writer = _changed(raised, root, name, shape, version)
@@ -310,8 +305,8 @@ def saved(raised: Raised):
     related, rows = at.related("backward, which needs it"), []
     if keeps is not None:
         related.append(Related(keeps.file, keeps.line, "saved it"))
-        rows.append((_where(keeps), _line(keeps), f"saved it at version {raised.match[4]}"))
-    rows.append((_where(spot), _line(spot), f"changed it: version {version}"))
+        rows.append((keeps.where, _line(keeps), f"saved it at version {raised.match[4]}"))
+    rows.append((spot.where, _line(spot), f"changed it: version {version}"))
     evidence = values.table(rows)
     if saver is not None:
         evidence.append(f"{saver.name()} needs the {shape} values as they were")
@@ -339,7 +334,7 @@ def _kept_by_retaining(raised: Raised, at, root, spot):
         seen.add(entered.node)
         changed = f"line {spot.line} has changed the weights that it needs"
         evidence = [f"retain_graph=True keeps the graph of the step before, and {changed}"]
-        finding = twice.carried(raised, at, entered, evidence)
+        finding = carried(raised, at, entered, evidence)
         if finding is not None:
             text = changes.without_keyword(at.source, at.node, "retain_graph")
             edit = at.source.replace((at.node, text))
@@ -365,10 +360,10 @@ def _by_a_layer(raised: Raised, at, root, name, shape):
             continue
         keeps = upstream.of_place(_C._origin(saver)) if saver is not None else None
         related = at.related("backward, which needs it")
-        rows = [(_where(spot), _line(spot), "writes over its input")]
+        rows = [(spot.where, _line(spot), "writes over its input")]
         if keeps is not None:
             related.append(Related(keeps.file, keeps.line, "saved it"))
-            rows.insert(0, (_where(keeps), _line(keeps), f"saved the {shape} values"))
+            rows.insert(0, (keeps.where, _line(keeps), f"saved the {shape} values"))
         text = _not_inplace(spot)
         return raised.finding(
             "inplace-saved",
@@ -387,33 +382,17 @@ def _asks(node: ast.AST) -> bool:
     return isinstance(value, ast.Constant) and value.value is True
 
 
-def _where(spot) -> str:
-    return values.place_of((spot.file, "", spot.line))
-
-
 def _line(spot) -> str:
-    text = spot.source.segment(spot.statement).splitlines()[0]
-    return text if len(text) <= 40 else text[:37] + "..."
-
-
-def _root(raised: Raised, at):
-    for _part, tensor in upstream.tensors(at):
-        if tensor.grad_fn is not None:
-            return tensor
-    given = upstream.inner(raised.error, "tensors")
-    given = given[0] if isinstance(given, (list, tuple)) and given else given
-    return given if values.is_tensor(given) and given.grad_fn is not None else None
+    return shortened(spot.source.segment(spot.statement))
 
 
 def _changed(raised: Raised, root, of: str | None, shape: tuple, version: int):
     """The live tensor that stands at that version, and the line that wrote it last."""
     found = list(graphs.leaves(root)) if of is None else []
-    for at in raised.frames:
-        for room in (at.frame.f_locals, at.frame.f_globals):
-            for value in list(room.values()):
-                held = value if isinstance(value, (list, tuple)) else (value,)
-                held = [*held[:50], *_attributes(value)]
-                found += [v for v in held if values.is_tensor(v)]
+    for value in raised.held():
+        listed = value if isinstance(value, (list, tuple)) else (value,)
+        near = [*listed[:50], *list(values.attributes(value).values())[:50]]
+        found += [v for v in near if values.is_tensor(v)]
     at_version = [t for t in found if _version(t) == version and _C._last_writer(t) is not None]
     same = [t for t in at_version if tuple(t.shape) == shape]
     reordered = [t for t in at_version if sorted(t.shape) == sorted(shape)]
@@ -429,11 +408,6 @@ def _changed(raised: Raised, root, of: str | None, shape: tuple, version: int):
         if is_write or _inplace_call(statement) is not None:
             return None, _C._origin(node)
     return None, None
-
-
-def _attributes(value):
-    room = getattr(value, "__dict__", None)
-    return list(room.values())[:50] if isinstance(room, dict) else []
 
 
 def _version(tensor) -> int:
@@ -501,22 +475,18 @@ def statement_call(statement: ast.stmt):
 def _step_later(at, spot) -> list[Fix]:
     """The optimizer's step moves behind the backward that still needs the old weights."""
     step, backward = spot.statement, at.statement
-    if spot.file != at.file or getattr(step, "parent", 0) is not getattr(backward, "parent", 1):
+    if step not in block_of(backward) or step.lineno >= backward.lineno:
         return []
     text = spot.source.segment(step)
-    if step.lineno >= backward.lineno:
-        return []
     edits = [spot.source.remove(step), spot.source.insert_after(backward, text)]
     return [Fix(f"{text} after line {backward.lineno}", edits)]
 
 
 def _inplace_layers(raised: Raised):
-    for at in raised.frames:
-        for value in [*at.frame.f_locals.values(), *at.frame.f_globals.values()]:
-            if isinstance(value, nn.Module):
-                for module in value.modules():
-                    if getattr(module, "inplace", False):
-                        yield module
+    for value in raised.held():
+        for module in value.modules() if isinstance(value, nn.Module) else ():
+            if getattr(module, "inplace", False):
+                yield module
 
 
 @explains(
@@ -530,8 +500,7 @@ def inference(raised: Raised):
     fixes, place = [], at
     for source in upstream.user_sources(raised):
         for node in ast.walk(source.tree):
-            name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-            if name != "inference_mode" or not isinstance(node, (ast.Name, ast.Attribute)):
+            if frames.last_name(node) != "inference_mode":
                 continue
             text = source.segment(node).replace("inference_mode", "no_grad")
             edits = [source.replace((node, text))]

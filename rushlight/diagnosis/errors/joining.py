@@ -282,6 +282,6 @@ def worker(raised: Raised):
         "worker-error",
         f"{name} failed in a loader's worker: {last}",
         (file, line),
-        evidence=[*evidence, f"raised in {name}, {values.place_of((file, '', line))}"],
+        evidence=[*evidence, f"raised in {name}, {values.line_of(file, line)}"],
         related=at.related("the loop that wanted the batch"),
     )

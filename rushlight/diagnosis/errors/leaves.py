@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .. import changes, upstream, values
+from .. import changes, graphs, upstream, values
 from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
@@ -179,12 +179,8 @@ def _flat(given):
 
 
 def _leaf_before(tensor):
-    node = tensor.grad_fn
-    while node is not None:
-        if hasattr(node, "variable") and node.variable is not None:
-            return node.variable
-        node = next((n for n, _ in node.next_functions if n is not None), None)
-    return None
+    held = (getattr(node, "variable", None) for node in graphs.first_way(tensor))
+    return next((leaf for leaf in held if leaf is not None), None)
 
 
 @explains(RuntimeError, r"cannot register a hook on a tensor that doesn't require gradient")
@@ -224,7 +220,7 @@ def _should_require(raised: Raised, id: str, title: str):
         fixes.append(spot.fix(text))
     text = changes.method(spot.source, spot.node, "requires_grad_()")
     fixes.append(spot.fix(text))
-    evidence.append(f"made at {values.place_of((spot.file, '', spot.line))}: {spot.text}")
+    evidence.append(f"made at {spot.where}: {spot.text}")
     return raised.finding(
         id,
         title,

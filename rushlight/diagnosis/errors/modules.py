@@ -99,12 +99,11 @@ def _moved(source, function: ast.FunctionDef, owner: ast.ClassDef) -> Edit:
 
 
 def _class_named(raised: Raised, name: str):
-    for at in raised.frames:
-        for value in [*at.frame.f_locals.values(), *at.frame.f_globals.values()]:
-            if type(value).__name__ == name:
-                return type(value)
-            if isinstance(value, type) and value.__name__ == name:
-                return value
+    for value in raised.held():
+        if type(value).__name__ == name:
+            return type(value)
+        if isinstance(value, type) and value.__name__ == name:
+            return value
     return None
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from rushlight import device, nn, no_grad
 
-from .. import changes, construction, trial, upstream, values
+from .. import changes, construction, frames, trial, upstream, values
 from ..finding import Fix, Related
 from ..registry import explains, kind
 from . import Raised
@@ -53,8 +54,7 @@ validation loss of the epoch, scheduler.step(val_loss).
 def empty(raised: Raised):
     """A generator used up, or layers that the model does not know of."""
     at = raised.innermost
-    call = _optimizer_call(at)
-    given = construction.argument(call, 0, "params") if call is not None else None
+    given = construction.argument(at.node, 0, "params") if isinstance(at.node, ast.Call) else None
     if given is None:
         return None
     spot = upstream.bound(raised, at, given) if isinstance(given, ast.Name) else None
@@ -81,8 +81,7 @@ def _all_frozen(raised: Raised, at, given, model):
         return None
     freezing = [n for n in ast.walk(at.source.tree) if _freezes(n) and n.lineno < at.line]
     place = (at.file, freezing[-1].lineno) if freezing else at
-    name = next(ast.unparse(n.func.value) for n in ast.walk(given)
-                if upstream.called(n) == "parameters")  # fmt: skip
+    name = next(map(ast.unparse, _asked(given)))
     children = [n for n, child in model.named_children() if list(child.parameters())]
     fixes = []
     if children:
@@ -110,25 +109,25 @@ def _freezes(node: ast.AST) -> bool:
     )
 
 
-def _optimizer_call(at):
-    node = at.node
-    return node if isinstance(node, ast.Call) else None
-
-
 def _is_generator(node: ast.AST) -> bool:
     walks = {"parameters", "named_parameters", "filter", "map", "buffers", "chain"}
     return isinstance(node, ast.GeneratorExp) or upstream.called(node) in walks
 
 
+def _asked(given: ast.expr) -> Iterator[ast.expr]:
+    """What ``parameters()`` is called on in an expression."""
+    calls = (n for n in ast.walk(given) if frames.called(n) == "parameters")
+    return (holder for holder in map(frames.receiver, calls) if holder is not None)
+
+
 def _model_of(at, given):
     """The module in ``model.parameters()``."""
-    for node in ast.walk(given):
-        if upstream.called(node) == "parameters" and isinstance(node.func, ast.Attribute):
-            held = at.value(node.func.value, None)
-            if held is None and isinstance(node.func.value, ast.Call):
-                held = _built_again(at, node.func.value)
-            if isinstance(held, nn.Module):
-                return held
+    for node in _asked(given):
+        held = at.value(node, None)
+        if held is None and isinstance(node, ast.Call):
+            held = _built_again(at, node)
+        if isinstance(held, nn.Module):
+            return held
     return None
 
 

@@ -7,7 +7,7 @@ import ast
 from rushlight import nn
 from rushlight.utils.data import DataLoader, Dataset
 
-from .. import changes, upstream, values
+from .. import changes, frames, upstream, values
 from ..finding import Edit, Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
@@ -126,7 +126,7 @@ def text(raised: Raised):
         kind_ = _number_kind(held)
         if kind_ is None:
             continue
-        name = part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", "")
+        name = frames.last_name(part)
         new = f"{kind_}({at.source.segment(part)})"
         fixes, place = [_fix(at, part, new)], at
         for spot in upstream.calls(upstream.user_sources(raised), "add_argument"):

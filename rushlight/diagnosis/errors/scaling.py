@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .. import upstream
+from .. import frames, upstream
 from ..finding import Fix, Related
 from ..registry import explains, kind
 from . import Raised
@@ -29,10 +29,12 @@ multiplied first: scaler.scale(loss).backward(). Without that there is nothing t
 
 def _scaler(raised: Raised) -> str | None:
     """The object whose method failed, as it is written."""
-    node = raised.innermost.node
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return None
-    return raised.innermost.source.segment(node.func.value)
+    holder = frames.receiver(raised.innermost.node)
+    return ast.unparse(holder) if holder is not None else None
+
+
+def _is_named(holder, name: str) -> bool:
+    return holder is not None and ast.unparse(holder) == name
 
 
 def _method_calls(raised: Raised, name: str) -> list:
@@ -64,9 +66,7 @@ def not_updated(raised: Raised):
     steps = [
         node
         for node in ast.walk(at.source.function_of(call) or at.source.tree)
-        if upstream.called(node) == "step"
-        and isinstance(node.func, ast.Attribute)
-        and at.source.segment(node.func.value) == scaler
+        if frames.called(node) == "step" and _is_named(frames.receiver(node), scaler)
     ]
     last = at.source.statement_of(steps[-1]) if steps else statement
     fix = Fix(f"{scaler}.update() after it", [at.source.insert_after(last, f"{scaler}.update()")])
@@ -89,7 +89,7 @@ def _unscaled_before(at, scaler: str):
         for node in ast.walk(statement):
             if upstream.called(node) in ("step", "update"):
                 return None
-            if upstream.called(node) == "unscale_" and ast.unparse(node.func.value) == scaler:
+            if frames.called(node) == "unscale_" and _is_named(frames.receiver(node), scaler):
                 return node
     return None
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 import rushlight
+from rushlight import _C
 
-from .. import changes, upstream, values
+from .. import changes, frames, graphs, upstream, values
 from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, sequences
@@ -116,7 +118,7 @@ def _converted(raised, target, method: str, id: str, title: str, evidence, other
                 fixes.append(fix)
     related = at.related("the loss that got it")
     if place is not at and spot.place != (at.file, at.line):
-        evidence = [*evidence, f"made at {values.place_of((spot.file, '', spot.line))}"]
+        evidence = [*evidence, f"made at {spot.where}"]
     return raised.finding(id, title, place, evidence=evidence, related=related, fixes=fixes)
 
 
@@ -430,20 +432,15 @@ def classes_last(raised: Raised):
 
 def _wrong_view(raised: Raised, given, target):
     """A view(-1, n) on the way that changed the number of rows: flatten(1) keeps it."""
-    node, seen = given.grad_fn, 0
-    while node is not None and seen < 200:
-        seen += 1
-        if node.name() in ("ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0"):
-            from rushlight import _C
-
-            spot = upstream.of_place(_C._origin(node))
-            if spot is not None and upstream.called(spot.node) in ("view", "reshape"):
-                first = spot.node.args[0] if spot.node.args else None
-                if isinstance(first, ast.UnaryOp) and ast.unparse(first) == "-1":
-                    holder = spot.source.segment(spot.node.func.value)
-                    text = f"{holder}.flatten(1)"
-                    return spot, spot.fix(text)
-        node = next((n for n, _ in node.next_functions if n is not None), None)
+    for node in itertools.islice(graphs.first_way(given), 200):
+        if node.name() not in ("ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0"):
+            continue
+        spot = upstream.of_place(_C._origin(node))
+        holder = frames.receiver(spot.node) if spot is not None else None
+        if holder is None or frames.called(spot.node) not in ("view", "reshape"):
+            continue
+        if spot.node.args and ast.unparse(spot.node.args[0]) == "-1":
+            return spot, spot.fix(changes.method(spot.source, holder, "flatten(1)"))
     return None
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import rushlight
 from rushlight import nn
 
-from .. import changes, construction, upstream, values
-from ..finding import Fix, Related
+from .. import changes, construction, frames, upstream, values
+from ..finding import Edit, Fix, Related, shortened
 from ..registry import explains, kind
 from ..source import Source
 from . import Raised
@@ -106,7 +106,7 @@ def no_graph(raised: Raised):
 
 def _evidence(cut: Cut) -> str:
     text = cut.spot.text.splitlines()[0]
-    return f"{values.place_of((cut.spot.file, '', cut.spot.line))}  {text}: {cut.why}"
+    return f"{cut.spot.where}  {text}: {cut.why}"
 
 
 def _loss(at):
@@ -203,9 +203,7 @@ class _Search:
             return
         spot = upstream.Spot(source, decorator)
         text = source.segment(decorator)
-        edit = type(source.replace((decorator, "")))(
-            source.file, decorator.lineno, decorator.end_lineno, ""
-        )
+        edit = Edit(source.file, decorator.lineno, decorator.end_lineno, "")
         self.cuts.append(Cut(spot, f"it ran under @{text}", [Fix(f"without @{text}", [edit])]))
 
     def _cut(self, node: ast.AST, source: Source, at) -> bool:
@@ -237,7 +235,7 @@ class _Search:
             text = source.segment(inner)
             if isinstance(held, (list, tuple)):
                 text = f"{changes.torch_name(source)}.stack({text})"
-            fixes.append(source.fix(node, text, f"{_short(source, node)} -> {text}"))
+            fixes.append(source.fix(node, text, f"{shortened(source.segment(node))} -> {text}"))
         self.cuts.append(Cut(upstream.Spot(source, node), why, fixes, inner, at))
         return True
 
@@ -427,13 +425,13 @@ class _Head:
 
     def __init__(self, spot: upstream.Spot, text: str):
         self.source, self.node, self.text = spot.source, spot.node, f"with {text}:"
-        self.file, self.line, self.place = spot.file, spot.line, spot.place
+        self.file, self.line, self.place, self.where = spot.file, spot.line, spot.place, spot.where
 
 
 def _is_off(node: ast.AST) -> bool:
     """Whether an expression switches gradients off."""
     call = node if isinstance(node, ast.Call) else None
-    name = upstream.called(node) if call else getattr(node, "attr", getattr(node, "id", ""))
+    name = frames.last_name(call.func if call is not None else node)
     if name in _MODES:
         return not (call and call.args and ast.unparse(call.args[0]) == "False")
     return bool(
@@ -473,11 +471,6 @@ def _holds_graph(held, inner: ast.AST, at) -> bool:
     return at is None and not isinstance(inner, (ast.Constant, ast.List, ast.Tuple))
 
 
-def _short(source: Source, node: ast.AST) -> str:
-    text = source.segment(node).splitlines()[0]
-    return text if len(text) <= 40 else text[:37] + "..."
-
-
 # ---- More than one number
 
 
@@ -510,7 +503,7 @@ def non_scalar(raised: Raised):
         fixes.append(unreduced.source.fix(keyword, '"mean"', 'reduction="mean"'))
     evidence = [f"{name} is {values.describe(loss)}: {loss.numel()} numbers"]
     if made is not None:
-        evidence.append(f"made at {values.place_of((made.file, '', made.line))}: {made.text}")
+        evidence.append(f"made at {made.where}: {made.text}")
     return raised.finding(
         "backward-non-scalar",
         f"{name} holds {loss.numel()} numbers; backward starts from one",
