@@ -28,6 +28,16 @@ def method(source: Source, node: ast.AST, call: str) -> str:
     return f"{atom(source, node)}.{call}"
 
 
+def less(source: Source, node: ast.AST, number: int) -> str:
+    """``node - number``, in parentheses where more is done with the expression."""
+    text = f"{atom(source, node)} - {number}"
+    parent = node.parent
+    is_alone = isinstance(parent, (ast.stmt, ast.keyword, ast.Tuple, ast.List)) or (
+        isinstance(parent, ast.Call) and node is not parent.func
+    )
+    return text if is_alone else f"({text})"
+
+
 def out_of_place(source: Source, statement: ast.AugAssign) -> str:
     """``x -= a + b`` as ``x = x - (a + b)``."""
     name, value = source.segment(statement.target), statement.value

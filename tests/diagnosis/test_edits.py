@@ -72,6 +72,24 @@ def test_a_head_goes():
     assert changed(edit, 8, 9) == ["u = 1", "v = 2"]
 
 
+@pytest.mark.parametrize(
+    "text, less",
+    [
+        ("a = f(x)", "f(x) - 1"),
+        ("a = x + y", "(x + y) - 1"),
+        ("a = g(f(x))", "f(x) - 1"),
+        ("a = f(x).mean()", "(f(x) - 1)"),
+        ("a = f(x)[0]", "(f(x) - 1)"),
+    ],
+)
+def test_a_number_less_is_written_as_a_person_would(text, less):
+    source = Source("nowhere.py", text)
+    node = source.tree.body[0].value
+    inner = [n for n in ast.walk(node) if ast.unparse(n) == "f(x)"]
+    node = inner[0] if inner else node
+    assert changes.less(source, node, 1) == less
+
+
 def shown(folder, before, after):
     path = folder / "script.py"
     path.write_text(before)

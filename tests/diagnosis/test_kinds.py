@@ -4,6 +4,7 @@ import pytest
 
 from .doctored import doctored
 from .traps import (
+    arithmetic,
     clean,
     copies,
     cuts,
@@ -13,6 +14,7 @@ from .traps import (
     language,
     losses,
     models,
+    pairs,
     sizes,
     steps,
 )
@@ -28,7 +30,8 @@ WITHOUT_FIX = {
 
 
 MODULES = {m.__name__.rpartition(".")[2]: m for m in
-           (copies, cuts, data, evaluation, language, losses, models, sizes, steps)}  # fmt: skip
+           (arithmetic, copies, cuts, data, evaluation, language, losses, models, pairs, sizes,
+            steps)}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=MODULES)
@@ -71,7 +74,8 @@ OF_THE_MACHINE = {"loader-slower-than-model"}
 
 
 def test_silent_on_programs_that_train_well():
-    programs = {**clean.CLEAN, **cuts.CLEAN, **everyday.CLEAN, **language.CLEAN}
+    modules = (arithmetic, clean, cuts, everyday, language, pairs)
+    programs = {name: text for module in modules for name, text in module.CLEAN.items()}
     assert len(programs) >= 10
     said = doctored(programs, fixes=False)
     wrong = {

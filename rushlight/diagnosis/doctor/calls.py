@@ -130,12 +130,16 @@ def _is_leaf(tensor) -> bool:
 
 
 class Made:
-    """How a tensor came to be: the op, its site, its module, and what that got its values from."""
+    """How a tensor came to be: the op, its site, its module, and what that got its values from.
 
-    __slots__ = ("module", "name", "other", "passed", "site", "source")
+    ``number`` counts the ops of the program: of two, the one with the larger came later.
+    """
 
-    def __init__(self, name, site, source=None, module=None):
+    __slots__ = ("module", "name", "number", "other", "passed", "site", "source")
+
+    def __init__(self, name, site, source=None, module=None, number=0):
         self.name, self.site, self.source, self.module = name, site, source, module
+        self.number = number
         self.passed, self.other = (), None
 
     @property
@@ -206,7 +210,8 @@ class Calls(overrides.TorchFunctionMode):
         self.seen += 1
         self.names[name] = self.names.get(name, 0) + 1
         source = self.made(args[0]) if args else None
-        made = Made(name, site, source.root if source is not None and name in PASSING else None)
+        root = source.root if source is not None and name in PASSING else None
+        made = Made(name, site, root, None, self.seen)
         listeners = self._watch.hearing(name)
         if listeners:
             op = Op(name, args, kwargs, result, site, frame, self, source)

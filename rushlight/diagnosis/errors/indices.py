@@ -188,17 +188,15 @@ def classes(raised: Raised):
         return None
     if low >= 1 and high == count:
         evidence.append(f"the least label is {low}: they are counted from 1")
-        found = _converted(
+        return _converted(
             raised,
             target,
-            "sub(1)",
+            1,
             "class-index",
             f"labels are {low} to {high}; {count} scores know classes 0 to {count - 1}",
             evidence,
+            write=changes.less,
         )
-        for fix in found.fixes:
-            fix.text = fix.text.replace(".sub(1)", " - 1")
-        return found
     if low < 0 or (high >= count and _sole(kept, count) is not None):
         value = low if low < 0 else _sole(kept, count)
         return _ignored(raised, at, target, value, evidence)

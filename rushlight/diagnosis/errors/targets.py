@@ -97,8 +97,13 @@ def column(raised: Raised):
     return None
 
 
-def _converted(raised, target, method: str, id: str, title: str, evidence, others=()):
-    """A finding where the target entered: the method goes behind that, or the argument."""
+def _converted(
+    raised, target, method, id: str, title: str, evidence, others=(), write=changes.method
+):
+    """A finding where the target entered: the method goes behind that, or the argument.
+
+    ``write(source, node, method)`` is the changed expression.
+    """
     at = raised.innermost
     spot, fixes, place = upstream.beginning(raised, target), [], at
     written = _is_written(spot)
@@ -108,11 +113,11 @@ def _converted(raised, target, method: str, id: str, title: str, evidence, other
         place = spot.place
         fixes += _without_conversion(spot, method)
         for call in methods:
-            text = changes.method(spot.source, spot.node, call)
+            text = write(spot.source, spot.node, call)
             fixes.append(spot.fix(text, _short(text, call)))
     if argument is not None:
         for call in methods:
-            text = changes.method(at.source, argument, call)
+            text = write(at.source, argument, call)
             fix = at.source.fix(argument, text)
             if all(fix.edits != other.edits for other in fixes):  # made where it is passed
                 fixes.append(fix)
@@ -166,8 +171,9 @@ def _without_conversion(spot, method: str) -> list[Fix]:
     ]
 
 
-def _short(text: str, call: str) -> str:
-    return text if len(text) <= 60 else f".{call} where the tensor is made"
+def _short(text: str, call) -> str:
+    call = f".{call}" if isinstance(call, str) else f"- {call}"
+    return text if len(text) <= 60 else f"{call} where the tensor is made"
 
 
 def _is_written(spot) -> bool:

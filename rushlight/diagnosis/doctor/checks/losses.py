@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from ... import changes
 from ...finding import Fix
+from ...frames import called
 from ...registry import Check, check, kind
 from ...values import address_of
 from .. import places
@@ -277,13 +278,16 @@ class Broadcast(Check):
                 op.facts = made.passed
 
     def is_meant(self, op):
-        """Pairs on purpose: an index column of arange, or both sides from one tensor."""
+        """Pairs on purpose: an index column of arange, both sides from one tensor, or an operand
+        that is made a column where it stands.
+        """
         a, b = op.args[:2]
         made = [op.calls.made(t) for t in (a, b)]
         if any(m is not None and m.root.name == "arange" for m in made):
             return True
         same = address_of(a) == address_of(b)
-        return same or any(
+        operands = [places.operand(op.site, n) for n in (0, 1) if op.name in DIFFERENCES]
+        return same or any(map(_is_column, operands)) or any(
             m is not None
             and m.name in ("__getitem__", "unsqueeze")
             and m.site.line == op.site.line
@@ -319,6 +323,32 @@ class Broadcast(Check):
             [(reduced, "the number made from it")] if reduced is not site else [],
             fixes,
         )
+
+
+def _is_column(node: ast.expr | None) -> bool:
+    """Whether an expression makes a column of a row: ``y[:, None]``, ``y[None].T``."""
+    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+        return _is_row(node.value)
+    if isinstance(node, ast.Subscript):
+        parts = getattr(node.slice, "elts", ())
+        return len(parts) > 1 and _is_none(parts[-1])
+    name, numbers = called(node), [ast.unparse(a) for a in getattr(node, "args", ())]
+    if name in ("t", "transpose"):
+        return isinstance(node.func, ast.Attribute) and _is_row(node.func.value)
+    if name in ("view", "reshape"):
+        return len(numbers) > 1 and numbers[-1] == "1"
+    return name == "unsqueeze" and numbers[-1:] in (["1"], ["-1"])
+
+
+def _is_row(node: ast.expr) -> bool:
+    """Whether an expression puts a dimension in front: ``y[None]``, ``y.unsqueeze(0)``."""
+    if isinstance(node, ast.Subscript):
+        return _is_none(getattr(node.slice, "elts", [node.slice])[0])
+    return called(node) == "unsqueeze" and [ast.unparse(a) for a in node.args[-1:]] == ["0"]
+
+
+def _is_none(node: ast.expr) -> bool:
+    return ast.unparse(node).rpartition(".")[2] in ("None", "newaxis")
 
 
 def _picks_rows(op, number) -> bool:

@@ -1,0 +1,122 @@
+"""Parameters that a loop was to change, and whose name alone it binds to something else."""
+
+from __future__ import annotations
+
+import ast
+from typing import ClassVar
+
+from rushlight import nn
+
+from ... import changes
+from ...finding import Fix
+from ...frames import called
+from ...registry import Check, check, kind
+from .. import places
+from ..places import found
+
+kind(
+    "parameter-name-rebound",
+    "A loop binds a parameter's name to a new tensor and leaves the parameter as it is",
+    """
+for p in model.parameters(): p = p - lr * p.grad computes new values and gives them the name p. The
+parameter itself, which the model holds, stays as it was, and the next turn forgets the new values.
+Write in place, under no_grad: p -= lr * p.grad, p.clamp_(-c, c), p.copy_(values).
+""",
+)
+
+NEW_VALUES = frozenset(
+    "add sub mul div true_divide clamp clip clamp_min clamp_max where lerp addcmul addcdiv "
+    "zeros_like ones_like full_like rand_like randn_like normal detach clone".split()
+)
+LEAST_TIMES = 2
+MOST = 64  # turns of which values are compared
+
+
+class _Rebinding:
+    """A statement ``name = ...`` in a loop over ``name``, which nobody reads afterwards."""
+
+    def __init__(self, site, name):
+        self.site, self.name = site, name
+        self.times = self.changed = self.values = 0
+
+    def ran(self, parameter, result):
+        self.times += 1
+        if self.times <= MOST and result.shape == parameter.shape:
+            self.changed += int((result != parameter).sum())
+            self.values += parameter.numel()
+
+
+@check
+class Rebound(Check):
+    kinds = ("parameter-name-rebound",)
+    needs: ClassVar = {"*": ("backward", 1, "no backward ran")}
+
+    def start(self, doctor):
+        self.lines = {}
+        doctor.watch.on("backward", lambda tensor, arguments: None)
+        doctor.watch.on("op", self.op, NEW_VALUES)
+
+    def op(self, op):
+        line = self.lines.get(op.site, self)
+        if line is self:
+            line = self.lines[op.site] = _rebinding(op.site)
+        if line is None:
+            return
+        held = op.frame.f_locals.get(line.name)
+        is_leaf = getattr(held, "requires_grad", False) and held.is_leaf
+        if is_leaf or isinstance(held, nn.Parameter):
+            line.ran(held, op.result)
+
+    def findings(self, doctor):
+        lines = [line for line in self.lines.values() if line is not None]
+        return [self.finding(one) for one in lines if one.times >= LEAST_TIMES and one.changed]
+
+    def finding(self, line):
+        source, name, statement = line.site.source, line.name, line.site.statement
+        evidence = [
+            (
+                f"run {line.times} times: {line.changed:,} of {line.values:,} new values differ "
+                "from the parameter's own, and none of them reached it"
+            )
+        ]
+        text = _in_place(source, statement, name)
+        fix = Fix(text, [source.instead(statement, text)])
+        if places.no_grad_around(source, statement) is None:
+            head = f"with {changes.torch_name(source)}.no_grad():"
+            edit = source.instead(statement, f"{head}\n    {text}")
+            fix = Fix(f"{text}, under no_grad", [edit])
+        return found(
+            "parameter-name-rebound", "wrong result", line.site,
+            f"{name} is bound to new values, and the parameter stays as it is", evidence, [], [fix],
+        )  # fmt: skip
+
+
+def _rebinding(site) -> _Rebinding | None:
+    statement = site.statement
+    targets = statement.targets if isinstance(statement, ast.Assign) else ()
+    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
+        return None
+    name, loops = targets[0].id, site.source.loops_around(statement)
+    if site.node is not statement.value or not loops or not isinstance(loops[0], ast.For):
+        return None
+    if name not in {n.id for n in ast.walk(loops[0].target) if isinstance(n, ast.Name)}:
+        return None
+    names = (n for part in loops[0].body for n in ast.walk(part) if isinstance(n, ast.Name))
+    is_read = any(n.id == name and n.lineno > statement.end_lineno for n in names)
+    return None if is_read else _Rebinding(site, name)
+
+
+def _in_place(source, statement: ast.Assign, name: str) -> str:
+    """The statement as one that writes into what it names: ``p -= ...``, ``p.clamp_(...)``."""
+    value = statement.value
+    sign = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}.get(
+        type(getattr(value, "op", None))
+    )
+    if sign and ast.unparse(value.left) in (name, f"{name}.data"):
+        return f"{name} {sign}= {source.segment(value.right)}"
+    func = getattr(value, "func", None)
+    held = getattr(func, "value", None)
+    if held is not None and ast.unparse(held) in (name, f"{name}.data"):
+        given = ", ".join(changes.arguments(source, value))
+        return f"{name}.{called(value)}_({given})"
+    return f"{name}.copy_({source.segment(value)})"
