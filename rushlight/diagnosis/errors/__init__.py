@@ -46,6 +46,11 @@ class Raised:
             traceback = traceback.tb_next
         return found
 
+    @property
+    def layer(self):
+        """The innermost of them, None where there is none."""
+        return next(iter(self.modules()[-1:]), None)
+
     def held(self) -> Iterator:
         """What the user's frames have names for, the outermost frame's first."""
         rooms = {

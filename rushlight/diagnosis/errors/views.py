@@ -10,7 +10,7 @@ from .. import changes, construction, decided, upstream, values
 from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
-from .layers import near
+from .heads import near
 
 kind(
     "view-layout",
