@@ -10,6 +10,7 @@ from .source import Source
 from .unfolded import on_lines_of_their_own
 
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple)
+_PACKAGES = ("torch", "rushlight")
 _SIGNS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
     ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
@@ -64,6 +65,13 @@ def arguments(source: Source, call: ast.Call, without: tuple[str, ...] = ()) -> 
         elif keyword.arg not in without:
             found.append(f"{keyword.arg}={source.segment(keyword.value)}")
     return found
+
+
+def given(call: ast.AST) -> list[ast.expr]:
+    """What a call is given, by place and by name."""
+    if not isinstance(call, ast.Call):
+        return []
+    return [*call.args, *(k.value for k in call.keywords)]
 
 
 def with_keyword(source: Source, call: ast.Call, name: str, text: str) -> str:
@@ -128,7 +136,7 @@ def torch_name(source: Source) -> str:
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Import):
             for name in node.names:
-                if name.name in ("torch", "rushlight"):
+                if name.name in _PACKAGES:
                     return name.asname or name.name
     return "torch"
 
@@ -155,27 +163,28 @@ def imported(source: Source) -> set[str]:
     }
 
 
-def prefix_for(source: Source, module: str, last: str) -> str:
-    """How a file says ``torch`` or ``torch.nn``: its own alias, else the full name."""
+def prefix_for(source: Source, path: str) -> str:
+    """What a file calls a part of torch, ``nn.functional``: a name of its own, or in full."""
+    outer, _, last = path.rpartition(".")
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name == module and (alias.asname or "." not in module):
-                    return alias.asname or alias.name
-        if isinstance(node, ast.ImportFrom) and node.module == module.rpartition(".")[0]:
-            for alias in node.names:
-                if alias.name == last:
-                    return alias.asname or last
-    if module == "torch" and prefix_for(source, "rushlight", "") != "rushlight":
-        return prefix_for(source, "rushlight", "")
-    return module
+        names = {a.name: a.asname for a in getattr(node, "names", ()) if isinstance(a, ast.alias)}
+        for package in _PACKAGES:
+            module = f"{package}.{outer}" if outer else package
+            if isinstance(node, ast.ImportFrom) and node.module == module and last in names:
+                return names[last] or last
+            if isinstance(node, ast.Import) and names.get(f"{package}.{path}"):
+                return names[f"{package}.{path}"]
+    torch = torch_name(source)
+    if outer and torch not in imported(source):
+        return f"{prefix_for(source, outer)}.{last}"
+    return f"{torch}.{path}"
 
 
 def another(source: Source, func: ast.expr, name: str) -> str:
     """Another class of the module that one comes from: ``nn.LogSoftmax`` for ``nn.Softmax``."""
     if isinstance(func, ast.Attribute):
         return f"{source.segment(func.value)}.{name}"
-    return name if name in imported(source) else f"{prefix_for(source, 'torch.nn', 'nn')}.{name}"
+    return name if name in imported(source) else f"{prefix_for(source, 'nn')}.{name}"
 
 
 _MODULES = {"torch": "import torch", "copy": "import copy", "nn": "from torch import nn"}

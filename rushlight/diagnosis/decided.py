@@ -155,16 +155,10 @@ def _of_global(source: Source, name: str, at: ast.AST):
     if statement is not None:
         part = _part(statement, name)
         return None if part is None else (source, part, [], name, "")
-    for node in ast.walk(source.tree):
-        if not isinstance(node, ast.ImportFrom):
-            continue
-        for alias in node.names:
-            if (alias.asname or alias.name) == name:
-                module = sys.modules.get(node.module or "")
-                other = Source.of(getattr(module, "__file__", None) or "")
-                before = other.last_assignment(alias.name, sys.maxsize) if other else None
-                part = _part(before, alias.name) if before is not None else None
-                return None if part is None else (other, part, [], name, "")
+    for other, known in _imported(source, name):
+        before = other.last_assignment(known, sys.maxsize)
+        part = _part(before, known) if before is not None else None
+        return None if part is None else (other, part, [], name, "")
     return None
 
 
@@ -209,20 +203,20 @@ def _of_entry(source: Source, holder: ast.expr, key, callers: list):
 
 def _class(source: Source, name: str):
     """(source, definition) of a class that a file defines or imports."""
-    for there in (source, *_imported(source, name)):
+    for there, known in ((source, name), *_imported(source, name)):
         for node in there.tree.body:
-            if isinstance(node, ast.ClassDef) and node.name == name:
+            if isinstance(node, ast.ClassDef) and node.name == known:
                 return there, node
     return None
 
 
-def _imported(source: Source, name: str) -> Iterator[Source]:
+def _imported(source: Source, name: str) -> Iterator[tuple[Source, str]]:
+    """The files that a file imports a name from, and what it is called there."""
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.ImportFrom) and name in [a.name for a in node.names]:
-            module = sys.modules.get(node.module or "")
-            found = Source.of(getattr(module, "__file__", None) or "")
+        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+            found = Source.of_module(node.module) if (alias.asname or alias.name) == name else None
             if found is not None:
-                yield found
+                yield found, alias.name
 
 
 def _default_of(source: Source, owner, name: str, callers: list):

@@ -103,6 +103,12 @@ class Failed:
             return self.source.statement(self.line)
         return self.source.statement_of(self.node)
 
+    @property
+    def loops(self) -> list[ast.AST]:
+        """The loops around it in its function, innermost first."""
+        known = self.source is not None and self.node is not None
+        return self.source.loops_around(self.node) if known else []
+
     def fix(self, text: str, shown: str | None = None, **parts) -> Fix:
         """The failing expression becomes other text."""
         return self.source.fix(self.node, text, shown, **parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+import sys
 
 from .blocks import block_of, blocks
 from .finding import Edit, Fix
@@ -28,6 +29,12 @@ class Source:
         """The parsed file, or None where there is no Python source to be read."""
         lines = linecache.getlines(file)
         return _parsed(file, "".join(lines)) if lines else None
+
+    @staticmethod
+    def of_module(name: str | None) -> Source | None:
+        """The parsed file of a module that was imported."""
+        file = getattr(sys.modules.get(name or ""), "__file__", None)
+        return Source.of(file) if isinstance(file, str) else None
 
     def segment(self, node: ast.AST) -> str:
         """The text of a node as written."""

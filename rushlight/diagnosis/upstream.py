@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import gc
+import numbers
 import sys
+import traceback
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -123,6 +125,12 @@ def value(at: frames.Failed, node: ast.AST):
 _UNKNOWN = object()
 
 
+def is_number(at: frames.Failed, node: ast.AST, number: int) -> bool:
+    """Whether an expression is known to be a whole number; no tensor is compared."""
+    held = at.value(node, None) if isinstance(node, ast.expr) else None
+    return isinstance(held, numbers.Integral) and held == number
+
+
 def operands(at: frames.Failed) -> list[ast.expr]:
     """The parts that a failing expression works on: operands, or receiver and arguments."""
     node = at.node
@@ -137,7 +145,7 @@ def operands(at: frames.Failed) -> list[ast.expr]:
     if isinstance(node, ast.Attribute):
         return [node.value]
     if isinstance(node, ast.Call):
-        parts = [*node.args, *(k.value for k in node.keywords)]
+        parts = changes.given(node)
         if isinstance(node.func, ast.Attribute) and not is_module_name(at, node.func.value):
             parts.insert(0, node.func.value)
         return parts
@@ -157,12 +165,10 @@ def tensors(at: frames.Failed) -> list[tuple[ast.expr, object]]:
 
 def inner_locals(error: BaseException) -> Iterator[dict]:
     """The local names of the library's frames below the user's last one, innermost first."""
-    found, traceback = [], error.__traceback__
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        found = [] if frames.is_user_code(code) else [traceback.tb_frame.f_locals, *found]
-        traceback = traceback.tb_next
-    yield from found
+    found = []
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        found = [] if frames.is_user_code(frame.f_code) else [*found, frame.f_locals]
+    yield from reversed(found)
 
 
 def inner(error: BaseException, name: str):
@@ -272,8 +278,7 @@ def _of_a_live_object(raised, spot: Spot):
 
 def class_source(kind: type) -> tuple[Source, ast.ClassDef] | None:
     """The source of a class of the user's."""
-    module = sys.modules.get(kind.__module__)
-    source = Source.of(getattr(module, "__file__", None) or "") if module else None
+    source = Source.of_module(kind.__module__)
     for node in ast.walk(source.tree) if source else ():
         if isinstance(node, ast.ClassDef) and node.name == kind.__name__:
             return source, node
@@ -283,7 +288,7 @@ def class_source(kind: type) -> tuple[Source, ast.ClassDef] | None:
 def attribute_of(holder, name: str) -> Spot | None:
     """The value in ``self.NAME = value`` of an object's class, the last one."""
     for kind in type(holder).__mro__:
-        if kind.__module__.split(".")[0] in ("rushlight", "torch", "builtins"):
+        if values.is_ours(kind) or kind.__module__ == "builtins":
             continue
         found = class_source(kind)
         if found is None:
@@ -425,9 +430,7 @@ def _made_again(raised) -> list:
     from rushlight.utils.data import DataLoader
 
     for at in reversed(raised.frames):
-        if at.source is None or at.node is None:
-            continue
-        for loop in at.source.loops_around(at.node):
+        for loop in at.loops:
             for node in ast.walk(loop.iter) if isinstance(loop, ast.For) else ():
                 found = value(at, node) if isinstance(node, ast.Call) else None
                 if isinstance(found, DataLoader):

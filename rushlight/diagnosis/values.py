@@ -22,6 +22,11 @@ def is_tensor(value) -> bool:
     return isinstance(value, _C.TensorBase)
 
 
+def is_ours(kind: type) -> bool:
+    """Whether a class is one of the library's."""
+    return str(getattr(kind, "__module__", "")).partition(".")[0] in ("rushlight", "torch")
+
+
 def address_of(tensor) -> int | None:
     """Where a tensor's storage begins; None for one without (a batch within vmap, meta)."""
     try:

@@ -149,7 +149,7 @@ def _step(source, node) -> str | None:
     if isinstance(node, ast.Subscript):
         return f"[{source.segment(node.slice)}]"
     if isinstance(node, ast.Call) and changes.is_tensor_method(source, node):
-        arguments = [source.segment(a) for a in [*node.args, *(k.value for k in node.keywords)]]
+        arguments = [source.segment(a) for a in changes.given(node)]
         return f"{node.func.attr}({', '.join(arguments)})"
     if isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "H", "mH", "real", "imag"):
         return node.attr

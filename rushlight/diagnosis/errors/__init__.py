@@ -37,13 +37,11 @@ class Raised:
         """The modules whose forward is on the way to the error, outermost first, ours included."""
         from rushlight.nn import Module
 
-        found, traceback = [], self.error.__traceback__
-        while traceback is not None:
-            frame = traceback.tb_frame
+        found = []
+        for frame, _ in traceback.walk_tb(self.error.__traceback__):
             owner = frame.f_locals.get("self")
             if isinstance(owner, Module) and (not found or found[-1] is not owner):
                 found.append(owner)
-            traceback = traceback.tb_next
         return found
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from rushlight import nn
 
-from .. import changes, frames, upstream
+from .. import changes, frames, upstream, values
 from ..finding import Fix
 from ..registry import explains, kind
 from ..source import Source
@@ -368,7 +368,7 @@ def _layer_without_return(raised: Raised, at):
     """A user's layer in a container: its result is what the next one got."""
     for outer in raised.modules():
         for inner in outer.modules():
-            if type(inner).__module__.split(".")[0] not in ("rushlight", "torch"):
+            if not values.is_ours(type(inner)):
                 found = _ends_without(raised, at, inner)
                 if found is not None:
                     return found

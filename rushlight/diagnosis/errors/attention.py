@@ -56,7 +56,7 @@ def attention(raised: Raised):
     layer = next((m for m in raised.modules() if isinstance(m, _LAYERS)), None)
     if layer is None or not isinstance(raised.innermost.node, ast.Call):
         return None
-    inner = raised.modules()[-1]
+    inner = raised.layer
     if isinstance(inner, nn.MultiheadAttention):
         wide = _other_width(raised, inner)
         if wide is not None:

@@ -66,13 +66,8 @@ def one_value(raised: Raised):
 
 def _trains(raised: Raised) -> bool:
     """Whether a loop on the way calls backward."""
-    for at in raised.frames:
-        if at.source is None or at.node is None:
-            continue
-        for loop in at.source.loops_around(at.node):
-            if any(upstream.called(n) == "backward" for n in ast.walk(loop)):
-                return True
-    return False
+    loops = (loop for at in raised.frames for loop in at.loops)
+    return any(upstream.called(n) == "backward" for loop in loops for n in ast.walk(loop))
 
 
 def _loader(raised: Raised):
@@ -80,12 +75,8 @@ def _loader(raised: Raised):
     from rushlight.utils.data import DataLoader
 
     for at in reversed(raised.frames):
-        if at.source is None or at.node is None:
-            continue
-        for loop in at.source.loops_around(at.node):
-            if not isinstance(loop, ast.For):
-                continue
-            for node in ast.walk(loop.iter):
+        for loop in at.loops:
+            for node in ast.walk(loop.iter) if isinstance(loop, ast.For) else ():
                 held = at.value(node, None)
                 if not isinstance(held, DataLoader) or (held.batch_size or 0) < 2:
                     continue

@@ -251,7 +251,7 @@ def _is_bound_before(at, name: ast.Name, spot) -> bool:
 
 def _branch(raised: Raised, at, a, b, evidence):
     """Modules of the block whose forward fails, and the arguments that change the size."""
-    owner = next((m for m in reversed(raised.modules()) if _is_users(m)), None)
+    owner = next((m for m in reversed(raised.modules()) if not values.is_ours(type(m))), None)
     if owner is None or a.dim() != b.dim() or a.dim() < 2:
         return None
     differ = [d for d in range(a.dim()) if a.shape[d] != b.shape[d]]
@@ -277,10 +277,6 @@ def _branch(raised: Raised, at, a, b, evidence):
         related=at.related("the two are put together"),
         fixes=fixes,
     )
-
-
-def _is_users(module) -> bool:
-    return not type(module).__module__.startswith(("rushlight.", "torch."))
 
 
 def _all_of(found) -> Fix | None:

@@ -185,7 +185,7 @@ def classes(raised: Raised):
 
 def _made_with_data(raised: Raised, at, spot, made: type):
     source, func = spot.source, spot.node.func
-    named = _is_own(made) or isinstance(func, ast.Name)
+    named = not values.is_ours(made) or isinstance(func, ast.Name)
     bound = upstream.bound(raised, spot.at or at, func) if named else None
     place, fixes = spot.place, []
     if bound is not None and isinstance(bound.node, (ast.Name, ast.Attribute)):
@@ -204,10 +204,6 @@ def _made_with_data(raised: Raised, at, spot, made: type):
         related=at.related("used here"),
         fixes=fixes,
     )
-
-
-def _is_own(kind: type) -> bool:
-    return kind.__module__.split(".")[0] not in ("rushlight", "torch")
 
 
 # ---- A method for its result

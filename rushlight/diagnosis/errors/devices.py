@@ -318,7 +318,7 @@ def _in_plain_list(raised: Raised, at):
                 if spot is None:
                     return None
                 holder = "ModuleDict" if isinstance(held, dict) else "ModuleList"
-                text = f"{_nn_name(spot.source)}.{holder}({spot.text})"
+                text = f"{changes.prefix_for(spot.source, 'nn')}.{holder}({spot.text})"
                 return raised.finding(
                     "tensor-left-behind",
                     f"self.{name} is a plain {type(held).__name__}: its layers do not move",
@@ -328,19 +328,6 @@ def _in_plain_list(raised: Raised, at):
                     fixes=[spot.fix(text)],
                 )
     return None
-
-
-def _nn_name(source) -> str:
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.ImportFrom) and node.module in ("torch", "rushlight"):
-            for name in node.names:
-                if name.name == "nn":
-                    return name.asname or "nn"
-        if isinstance(node, ast.Import):
-            for name in node.names:
-                if name.name in ("torch.nn", "rushlight.nn") and name.asname:
-                    return name.asname
-    return f"{changes.torch_name(source)}.nn"
 
 
 def _known_at(at, spot, other, target, name: str) -> str:

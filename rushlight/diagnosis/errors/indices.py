@@ -275,25 +275,17 @@ def position(raised: Raised):
     if not known:
         return None
     rows = [(at.source.segment(p), values.describe(v), values.made_at(v) or "") for p, v in known]
-    evidence, fixes = values.table(rows), []
+    evidence = values.table(rows)
     if raised.match[1] is None:
         return raised.finding("index-out-of-range", raised.message.split(".")[0], evidence=evidence)
     index, dim, size = int(raised.match[1]), int(raised.match[2]), int(raised.match[3])
-    indices = [v for _, v in known[1:] if not v.is_floating_point() and v.dtype is not None]
-    for v in indices[:1]:
-        if v.numel() and str(v.dtype) != "torch.bool":
-            more, _, _ = _outside(v, size, "positions")
-            evidence += more or []
+    given = next((v for _, v in known[1:] if not v.is_floating_point()), None)
+    if given is not None and given.numel() and values.dtype_name(given.dtype) != "bool":
+        more, _, _ = _outside(given, size, "positions")
+        evidence += more or []
     evidence.append(f"dimension {dim} has size {size}: positions 0 to {size - 1}")
-    node = at.node
-    if isinstance(node, ast.Subscript) and index == size:
-        for part in ast.walk(node.slice):
-            if at.value(part, None) == index and isinstance(part, (ast.Name, ast.Constant)):
-                text = f"{at.source.segment(part)} - 1"
-                fixes.append(at.source.fix(part, text, f"{text}: the last one"))
-                break
-    loop = _range_of_loop(raised, at, index, size)
-    place = at
+    place, fixes = at, _the_last_one(at, index) if index == size else []
+    loop = _range_of_loop(at, size)
     if loop is not None:
         spot, fix = loop
         place = spot.place
@@ -308,12 +300,22 @@ def position(raised: Raised):
     )
 
 
-def _range_of_loop(raised: Raised, at, index: int, size: int):
+def _the_last_one(at, index: int) -> list[Fix]:
+    """The position in an index that is one too high, one lower."""
+    parts = ast.walk(at.node.slice) if isinstance(at.node, ast.Subscript) else ()
+    for part in parts:
+        if isinstance(part, (ast.Name, ast.Constant)) and upstream.is_number(at, part, index):
+            text = f"{at.source.segment(part)} - 1"
+            return [at.source.fix(part, text, f"{text}: the last one")]
+    return []
+
+
+def _range_of_loop(at, size: int):
     """``for i in range(n)`` that runs past the end: range(size) in words of the tensor."""
     if not isinstance(at.node, ast.Subscript) or not isinstance(at.node.value, ast.Name):
         return None
     names = {n.id for n in ast.walk(at.node.slice) if isinstance(n, ast.Name)}
-    for loop in at.source.loops_around(at.node):
+    for loop in at.loops:
         if not isinstance(loop, ast.For) or upstream.called(loop.iter) != "range":
             continue
         if not isinstance(loop.target, ast.Name) or loop.target.id not in names:

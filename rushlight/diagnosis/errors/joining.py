@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import traceback
 
 from .. import changes, frames, trial, upstream, values
 from ..finding import Fix
@@ -57,12 +58,8 @@ def stack(raised: Raised):
 
 
 def _collates(raised: Raised) -> bool:
-    traceback = raised.error.__traceback__
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_name == "default_collate":
-            return True
-        traceback = traceback.tb_next
-    return False
+    way = traceback.walk_tb(raised.error.__traceback__)
+    return any(frame.f_code.co_name == "default_collate" for frame, _ in way)
 
 
 def _loader(raised: Raised):
@@ -74,7 +71,7 @@ def _loader(raised: Raised):
         if at.source is None or at.node is None:
             continue
         nodes = list(ast.walk(at.node))
-        for loop in at.source.loops_around(at.node):
+        for loop in at.loops:
             nodes += ast.walk(loop.iter) if isinstance(loop, ast.For) else []
         for node in nodes:
             found = at.value(node, None) if isinstance(node, (ast.Name, ast.Attribute)) else None

@@ -284,7 +284,7 @@ def _attribute(raised, model, keys, missing: bool, given):
     if values.is_tensor(held):
         text = f'self.register_buffer("{name}", {spot.text})'
         if held.requires_grad:
-            text = f"self.{name} = {_nn(spot.source)}.Parameter({spot.text})"
+            text = f"self.{name} = {changes.prefix_for(spot.source, 'nn')}.Parameter({spot.text})"
         if ast.unparse(spot.statement.targets[0]) != f"self.{name}":
             return None
         edit = spot.source.replace((spot.statement, text))
@@ -300,11 +300,7 @@ def _attribute(raised, model, keys, missing: bool, given):
 
 def _registered(spot, held) -> str:
     kind_ = "ModuleDict" if isinstance(held, dict) else "ModuleList"
-    return f"{_nn(spot.source)}.{kind_}({spot.text})"
-
-
-def _nn(source) -> str:
-    return changes.prefix_for(source, "torch.nn", "nn")
+    return f"{changes.prefix_for(spot.source, 'nn')}.{kind_}({spot.text})"
 
 
 def _registration(owner, name: str):

@@ -264,11 +264,8 @@ def dimension(raised: Raised):
     if not isinstance(at.node, ast.Call):
         return None
     asked, last = int(raised.match[3]), int(raised.match[2])
-    numbers = []
-    for node in [*at.node.args, *(k.value for k in at.node.keywords)]:
-        for part in ast.walk(node):
-            if isinstance(part, ast.expr) and at.value(part, None) == asked:
-                numbers.append(part)
+    parts = (part for node in changes.given(at.node) for part in ast.walk(node))
+    numbers = [part for part in parts if upstream.is_number(at, part, asked)]
     known = upstream.tensors(at)
     if not numbers or not known:
         return None
@@ -347,7 +344,7 @@ def topk(raised: Raised):
         return None
     part, tensor = known[0]
     name = at.source.segment(part)
-    for node in [*at.node.args, *(k.value for k in at.node.keywords)]:
+    for node in changes.given(at.node):
         k = upstream.value(at, node)
         if type(k) is not int or k <= min(tensor.shape or (1,)):
             continue

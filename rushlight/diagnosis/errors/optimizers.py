@@ -219,7 +219,7 @@ def too_long(raised: Raised):
     if not found or at.node is None:
         return None
     spot, total = found[0], int(raised.match[2])
-    loops = [n for n in at.source.loops_around(at.node) if isinstance(n, ast.For)]
+    loops = [n for n in at.loops if isinstance(n, ast.For)]
     counts = [_turns(at.source, loop) for loop in loops]
     fixes = []
     if counts and all(counts):

@@ -119,9 +119,7 @@ def module(raised: Raised):
 def text(raised: Raised):
     """A number of argparse's without type=, or another text that reads as a number."""
     at = raised.innermost
-    parts = [*getattr(at.node, "args", ()), *(k.value for k in getattr(at.node, "keywords", ()))]
-    parts += upstream.operands(at)
-    for part in parts:
+    for part in [*changes.given(at.node), *upstream.operands(at)]:
         held = at.value(part, None)
         kind_ = _number_kind(held)
         if kind_ is None:
@@ -166,8 +164,7 @@ def _number_kind(held) -> str | None:
 def sizes(raised: Raised):
     """``d / 2`` and tensors among sizes."""
     at = raised.innermost
-    parts = [*getattr(at.node, "args", ()), *(k.value for k in getattr(at.node, "keywords", ()))]
-    for part in parts:
+    for part in changes.given(at.node):
         held = upstream.value(at, part)
         if values.is_tensor(held):
             new = f"int({at.source.segment(part)})"
@@ -328,7 +325,7 @@ def assigned(raised: Raised):
         fix = Fix(f"{name} = {source.segment(statement.value)}: a local name", edits)
         said = "a parameter's name cannot hold what forward computes from it"
     else:
-        text = f"{_nn(source)}.Parameter({source.segment(statement.value)})"
+        text = f"{changes.prefix_for(source, 'nn')}.Parameter({source.segment(statement.value)})"
         fix = source.fix(statement.value, text, f"{goal} = {text}")
         said = "a parameter's name takes parameters, not plain tensors"
     value = upstream.value(at, statement.value)
@@ -338,14 +335,6 @@ def assigned(raised: Raised):
                   f"{values.describe(value)}")],
         fixes=[fix],
     )  # fmt: skip
-
-
-def _nn(source) -> str:
-    for node in ast.walk(source.tree):
-        for alias in node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else ():
-            if alias.name == "nn" or (alias.name.endswith(".nn") and alias.asname):
-                return alias.asname or alias.name
-    return f"{changes.torch_name(source)}.nn"
 
 
 @explains(TypeError, r"(\w+)\.forward\(\) missing 1 required positional argument: '(\w+)'")

@@ -23,7 +23,7 @@ and the vocabulary's size is one more than the largest number that can come.
 @explains(ValueError, r"^(LSTM|GRU|RNN): Expected input to be 2D or 3D, got 1D instead")
 def one_dimension(raised: Raised):
     """An embedding in front of the layer."""
-    at, layer = raised.innermost, raised.modules()[-1]
+    at, layer = raised.innermost, raised.layer
     given = upstream.inner(raised.error, "input")
     spot = upstream.of_module(layer)
     if not values.is_tensor(given) or given.is_floating_point() or spot is None:

@@ -214,8 +214,7 @@ def dtype(raised: Raised):
     for name in ("target", "indices", "index"):
         found = upstream.inner(raised.error, name)
         target = found if values.is_tensor(found) else target
-    layer = raised.modules()[-1:]
-    if target is None and layer and type(layer[0]).__name__ == "Embedding":
+    if target is None and type(raised.layer).__name__ == "Embedding":
         target = upstream.inner(raised.error, "input")
     wants_floats = "Found dtype" in raised.message or "Float but found Long" in raised.message
     wants_floats = wants_floats or "floating point type for target" in raised.message

@@ -93,7 +93,7 @@ def _without_sum(at) -> list[Fix]:
 
 def _computed_once(raised: Raised, at, freed: _Freed, evidence):
     """A loss that is computed before the loop whose every turn goes back through it."""
-    source, loops = at.source, at.source.loops_around(at.node)
+    source, loops = at.source, at.loops
     spots = [s for s in (freed.made, upstream.of_tensor(freed.root)) if s is not None]
     if not loops or not spots or freed.by.place != (at.file, at.line):
         return None
@@ -219,9 +219,8 @@ def _read_apart(at, freed, first: ast.expr, second: ast.expr):
 
 def _made_in_turn(at, made) -> bool:
     """Whether what was freed is made anew in each turn: to retain it would only pile up."""
-    loops = at.source.loops_around(at.node)
     inside = made is not None and made.file == at.file
-    return inside and any(loop.lineno <= made.line <= loop.end_lineno for loop in loops)
+    return inside and any(loop.lineno <= made.line <= loop.end_lineno for loop in at.loops)
 
 
 def _summed(at, first: ast.stmt, second: ast.stmt) -> list[Fix]:

@@ -275,7 +275,7 @@ class _Search:
             self._bind(node, type(target).forward, source, at)
             for module in list(target.modules())[:200]:
                 kind_ = type(module)
-                if not kind_.__module__.startswith(("rushlight", "torch")):
+                if not values.is_ours(kind_):
                     self._function(kind_.forward, depth)
         elif isinstance(target, (types.FunctionType, types.MethodType)):
             self._bind(node, target, source, at)

@@ -87,7 +87,7 @@ def _prefix(at) -> str:
     func = at.node.func
     if isinstance(func, ast.Attribute):
         return f"{at.source.segment(func.value)}."
-    return f"{changes.prefix_for(at.source, 'torch.nn', 'nn')}."
+    return f"{changes.prefix_for(at.source, 'nn')}."
 
 
 def _counterpart(function) -> str | None:
@@ -243,8 +243,7 @@ def not_entered(raised: Raised):
 def comma(raised: Raised):
     """A keyword or argument that is a tuple of one number."""
     at = raised.innermost
-    call = at.node if isinstance(at.node, ast.Call) else None
-    for part in [*call.args, *(k.value for k in call.keywords)] if call is not None else ():
+    for part in changes.given(at.node):
         held = upstream.value(at, part)
         if type(held) is not tuple or len(held) != 1 or type(held[0]) not in (int, float):
             continue

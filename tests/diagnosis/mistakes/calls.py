@@ -3,6 +3,29 @@
 from . import HEAD
 
 MISTAKES = {
+    "a plain tensor where torch has another name": (
+        "parameter-assigned",
+        """
+import torch as th
+class Scale(th.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = th.nn.Parameter(th.ones(2))
+        self.w = th.zeros(2)  # <-
+    def forward(self, x):
+        return x * self.w
+print(Scale()(th.ones(2)))
+""",
+    ),
+    "a class among modules where torch has another name": (
+        "not-a-module",
+        """
+import torch as th
+from torch.nn import Linear, Sequential
+net = Sequential(Linear(2, 2), th.relu)  # <-
+print(net(th.ones(1, 2)).shape)
+""",
+    ),
     "forward misspelled": (
         "forward-missing",
         {

@@ -447,6 +447,22 @@ idx = torch.tensor([[1], [4], [0]])
 picked = logp.gather(1, idx)  # <-
 """,
     ),
+    "a position beside a tensor of them": (
+        "index-out-of-range",
+        HEAD
+        + """
+x, rows = torch.randn(3, 4), torch.tensor([0, 1])
+print(x[rows, 4])  # <-
+""",
+    ),
+    "a dimension beside the tensor": (
+        "dimension-out-of-range",
+        HEAD
+        + """
+x = torch.randn(3, 4)
+print(torch.sum(x, 5))  # <-
+""",
+    ),
     "item of several": (
         "more-than-one-value",
         HEAD

@@ -104,9 +104,9 @@ class MadeInForward(Check):
             return []
         rate = node.args[0] if node.args else next((k.value for k in node.keywords), None)
         rate = source.segment(rate) if rate is not None else "0.5"
-        func = changes.prefix_for(source, "torch.nn.functional", "functional")
-        if func == "torch.nn.functional":
-            func = f"{changes.prefix_for(source, 'torch.nn', 'nn')}.functional"
+        func = changes.prefix_for(source, "nn.functional")
+        if func.endswith(".nn.functional"):
+            func = f"{changes.prefix_for(source, 'nn')}.functional"
         text = f"{func}.dropout({source.segment(outer.args[0])}, {rate}, training=self.training)"
         return [Fix(text, [source.replace((outer, text))])]
 
@@ -211,7 +211,7 @@ class PlainTensor(Check):
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".requires_grad_"):
             given = node.func.value
             text = source.segment(given)
-        new = f"{changes.prefix_for(source, 'torch.nn', 'nn')}.Parameter({text})"
+        new = f"{changes.prefix_for(source, 'nn')}.Parameter({text})"
         evidence = [
             (
                 f"its {value.numel():,} values got gradients (norm "

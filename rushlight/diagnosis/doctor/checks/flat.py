@@ -198,7 +198,7 @@ def _by_scores(name: str, cut, loss) -> list[Fix]:
     given, target = call.args
     if cut.file != source.file or not isinstance(cut.node, ast.Call):
         return []
-    nn_ = changes.prefix_for(source, "torch.nn", "nn")
+    nn_ = changes.prefix_for(source, "nn")
     want, edits = changes.method(source, target, "long()"), []
     text = source.segment(scores)
     if not any(part is cut.node for part in ast.walk(given)):

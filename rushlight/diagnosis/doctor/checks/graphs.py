@@ -166,7 +166,7 @@ class Kept(Check):
         if isinstance(statement, ast.AugAssign):
             fixes = [_detached(source, statement.value)]
             if saved and self.is_read_only(source, statement):
-                torch = changes.prefix_for(source, "torch", "torch")
+                torch = changes.torch_name(source)
                 edit = changes.within(source, statement, f"with {torch}.no_grad():")
                 fixes.insert(0, Fix(f"under {torch}.no_grad(): no backward uses them", [edit]))
         elif what == "tensor" and isinstance(statement, ast.Assign):
@@ -451,7 +451,7 @@ class Unused(Check):
         ]
         fixes, statement = [], site.statement
         if statement is not None:
-            torch = changes.prefix_for(site.source, "torch", "torch")
+            torch = changes.torch_name(site.source)
             edit = changes.within(site.source, statement, f"with {torch}.no_grad():")
             fixes.append(Fix(f"under {torch}.no_grad()", [edit]))
         return found(

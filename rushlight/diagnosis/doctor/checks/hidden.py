@@ -157,7 +157,7 @@ class Hidden(Check):
         node = statement.value
         kinds = "Module" if isinstance(inner[0], nn.Module) else "Parameter"
         wanted = f"{kinds}{'Dict' if isinstance(value, dict) else 'List'}"
-        torch_nn = changes.prefix_for(source, "torch.nn", "nn")
+        torch_nn = changes.prefix_for(source, "nn")
         new = f"{torch_nn}.{wanted}"
         count = sum(p.numel() for p in missing)
         evidence = [

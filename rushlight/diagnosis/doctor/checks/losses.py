@@ -203,7 +203,7 @@ def _module_undone(source, call, instead):
         name = changes.another(source, call.func, instead[0])
         return Fix(f"{name} instead", [source.replace((call.func, name))])
     prefix = source.segment(call.func).rpartition(".")[0]
-    prefix = prefix or changes.prefix_for(source, "torch.nn", "nn")
+    prefix = prefix or changes.prefix_for(source, "nn")
     text = f"{prefix}.{instead[0] if instead else 'Identity'}()"
     said = f"{text} instead" if instead else "without the activation: the loss applies it"
     return Fix(said, [source.replace((call, text))])

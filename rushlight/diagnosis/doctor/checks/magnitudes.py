@@ -301,7 +301,7 @@ class Magnitudes(Check):
         site, fixes = w.step_site, []
         call = places.call_at(site) if site is not None else None
         if call is not None and isinstance(call.func, ast.Attribute) and site.statement is not None:
-            torch = changes.prefix_for(site.source, "torch", "torch")
+            torch = changes.torch_name(site.source)
             held = site.source.segment(call.func.value)
             parameters = f'[p for g in {held}.param_groups for p in g["params"]]'
             line = f"{torch}.nn.utils.clip_grad_norm_({parameters}, 1.0)"
@@ -406,7 +406,7 @@ class Magnitudes(Check):
             node = places.call_at(site)
             if module is None and isinstance(node, ast.Call):
                 name = site.source.segment(node.func)
-                torch = changes.prefix_for(site.source, "torch", "torch")
+                torch = changes.torch_name(site.source)
                 edit = site.source.replace((node.func, f"{torch}.relu"))
                 fixes = [Fix(f"{torch}.relu instead", [edit])]
                 return site, fixes + self.residual(site, node, torch)

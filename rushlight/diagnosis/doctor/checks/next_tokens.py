@@ -10,7 +10,7 @@ import rushlight
 from rushlight import _C
 from rushlight.utils.data import TensorDataset
 
-from ... import upstream
+from ... import changes, upstream
 from ...frames import called
 from ...registry import Check, check, kind
 from .. import cuts, places
@@ -275,7 +275,7 @@ def _given_twice(frame, given):
         call = places.call_at(site) if site is not None else None
         if call is None or sum(is_one(v, given.tokens) for v in arguments.values()) < 2:
             continue
-        parts = [*call.args, *(k.value for k in call.keywords)]
+        parts = changes.given(call)
         same = [[p for p in parts if ast.unparse(p) == ast.unparse(q)] for q in parts]
         pair = next((p for p in same if len(p) == 2), None)
         if pair is not None:

@@ -200,7 +200,7 @@ class Nan(Check):
         if statement is None:
             return []
         source = site.source
-        torch = changes.prefix_for(source, "torch", "torch")
+        torch = changes.torch_name(source)
         for node in ast.walk(statement):
             text = ast.unparse(node) if isinstance(node, ast.expr) else ""
             if text in ("float('-inf')", "-float('inf')", "-torch.inf", "-math.inf", "-np.inf"):
@@ -246,7 +246,7 @@ class Nan(Check):
         dim = changes.keyword(total, "dim") or (numbers[0] if numbers else None)
         if dim is None:
             return []
-        torch = changes.prefix_for(source, "torch", "torch")
+        torch = changes.torch_name(source)
         text = f"{torch}.softmax({source.segment(inner)}, dim={source.segment(dim)})"
         return [Fix(text, [source.replace((node, text))])]
 
@@ -330,7 +330,7 @@ class Nan(Check):
         if inner is None:
             return []
         text = source.segment(inner)
-        torch = changes.prefix_for(source, "torch", "torch")
+        torch = changes.torch_name(source)
         fixes = []
         where = node
         while where is not None and not (

@@ -102,7 +102,7 @@ class Streams(Check):
         ]
         fixes, call = [], places.call_at(made)
         if call is not None and not any(k.arg == "generator" for k in call.keywords):
-            torch = changes.prefix_for(made.source, "torch", "torch")
+            torch = changes.torch_name(made.source)
             text = made.source.segment(call)[:-1].rstrip().rstrip(",")
             new = f"{text}, generator={torch}.Generator().manual_seed(0))"
             fixes.append(Fix("a generator of its own", [made.source.replace((call, new))]))
@@ -169,7 +169,7 @@ class Copies(Check):
             return None  # it is there, and nothing draws from it
         value, getitem = statement.value, self.getitem(source, statement)
         if isinstance(value, ast.Call) and getitem is not None:
-            torch = changes.prefix_for(source, "torch", "torch")
+            torch = changes.torch_name(source)
             again = self.seeded(source, value, generator, torch)
             known = torch in changes.imported(source)
             lines = f"if self.{name} is None:\n" + ("" if known else "    import torch\n")

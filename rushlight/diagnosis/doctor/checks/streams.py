@@ -64,8 +64,7 @@ class Streams(Check):
         node = loop.iter if loop is not None else getattr(last, "value", None)
         fixes, statement = [], loop if loop is not None else last
         if node is not None:
-            torch = changes.prefix_for(source, "torch.utils.data", "")
-            torch = torch or "torch.utils.data"
+            torch = changes.prefix_for(source, "utils.data")
             if torch == "torch.utils.data" and "torch" not in changes.imported(source):
                 torch = "data"
             head = "import itertools\n"

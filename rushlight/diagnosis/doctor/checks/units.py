@@ -118,7 +118,7 @@ class Dead(Check):
         elif (call := places.call_at(site)) is not None:
             name = site.source.segment(call.func)
             if name.endswith("relu") and not places.is_method(site):
-                prefix = changes.prefix_for(site.source, "torch.nn.functional", "functional")
+                prefix = changes.prefix_for(site.source, "nn.functional")
                 edit = site.source.replace((call.func, f"{prefix}.leaky_relu"))
                 fixes.append(Fix(f"{prefix}.leaky_relu instead", [edit]))
         title = f"{dead} of {units} units of a ReLU are dead"

@@ -211,7 +211,7 @@ def _names_of(source: Source, stream: str) -> set[str]:
 def _seeding(source: Source, stream: str, number: str) -> tuple[str, list[str]]:
     """The call that seeds a stream in a file, and the import it needs."""
     if stream == "torch":
-        torch = changes.prefix_for(source, "torch", "torch")
+        torch = changes.torch_name(source)
         return f"{torch}.manual_seed({number})", []
     names = sorted(_names_of(source, stream))
     if names:

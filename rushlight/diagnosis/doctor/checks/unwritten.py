@@ -61,7 +61,7 @@ class Unwritten(Check):
         target, fixes = places.bound_to(outer), []
         if target is not None:
             init = "zeros_" if p.dim() < 2 else "xavier_uniform_"
-            prefix = changes.prefix_for(source, "torch.nn.init", "init")
+            prefix = changes.prefix_for(source, "nn.init")
             line = f"{prefix}.{init}({source.segment(target)})"
             edit = source.insert_after(source.statement_of(node), line)
             fixes.append(Fix(f"{line} after it", [edit]))
