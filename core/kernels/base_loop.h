@@ -4,6 +4,7 @@
 #include "kernels/load.h"
 #include "kernels/pointwise.h"
 #include "kernels/pointwise_table.h"
+#include "kernels/vectorised.h"
 
 namespace rl::kernels {
 
@@ -41,6 +42,62 @@ void base_loop(char* const* data, const int64_t* strides, int64_t n, const Scala
   run_strided<F<T>, R, A, T, arity>(functor_of<F<T>>(params), data, strides, n);
 }
 
+// The same for whole numbers that lie side by side, one of a pair perhaps a single number: loops
+// of known steps, in which the compiler uses vectors. A result is apart from its operands or in
+// the very place of one, so there is nothing to wait for from one element to the next.
+#if defined(__x86_64__)
+#define RL_WIDE RL_VECTORISED __attribute__((target("avx2")))
+#else
+#define RL_WIDE RL_VECTORISED
+#endif
+#if defined(__clang__)
+#define RL_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define RL_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+template <class F, class R, class T, int arity, bool first_one, bool second_one>
+RL_WIDE void run_dense(F f, char* const* data, int64_t n) {
+  char* const out = data[0];
+  const char* const a = data[1];
+  if constexpr (arity == 1) {
+    RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) {
+      const R r = R(f(load<T>(a + i * sizeof(T))));
+      std::memcpy(out + i * sizeof(R), &r, sizeof r);
+    }
+  } else {
+    const char* const b = data[2];
+    const T x = load<T>(a), y = load<T>(b);
+    RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) {
+      const R r = R(f(first_one ? x : load<T>(a + i * sizeof(T)),
+                      second_one ? y : load<T>(b + i * sizeof(T))));
+      std::memcpy(out + i * sizeof(R), &r, sizeof r);
+    }
+  }
+}
+
+template <template <class> class F, class T, int arity, Output output>
+void wide_loop(char* const* data, const int64_t* s, int64_t n, const Scalar* params) {
+  using R = typename ResultOf<T, output>::type;
+  constexpr int64_t item = sizeof(T);
+  const auto dense = [&](auto first_one, auto second_one) {
+    run_dense<F<T>, R, T, arity, first_one, second_one>(functor_of<F<T>>(params), data, n);
+  };
+  constexpr std::false_type many;
+  constexpr std::true_type one;
+  if (s[0] != int64_t(sizeof(R)) || n < 8) {
+  } else if (arity == 1) {
+    if (s[1] == item) return dense(many, many);
+  } else if (s[1] == item && s[2] == item) {
+    return dense(many, many);
+  } else if (s[1] == item && s[2] == 0) {
+    return dense(many, one);
+  } else if (s[1] == 0 && s[2] == item) {
+    return dense(one, many);
+  }
+  base_loop<F, T, arity, output, false>(data, s, n, params);
+}
+
 template <template <class> class F, class T, int arity, Output output, bool bool_first,
           uint64_t types>
 constexpr Loop base_loop_if() {
@@ -55,7 +112,7 @@ constexpr Loop base_loop_if() {
 // here where a kernel has no vector code.
 template <template <class> class F, int arity, Output output, bool bool_first, uint64_t types>
 constexpr Pointwise describe(const char* name, float flops, Loop for_float, Loop for_double) {
-  Pointwise p{name, arity, output, bool_first, flops, types, {}, {}, {}};
+  Pointwise p{name, arity, output, bool_first, flops, types, {}, {}, {}, {}};
 #define RL_FILL(T, N) \
   p.baseline[loop_place(DType::N)] = base_loop_if<F, T, arity, output, bool_first, types>();
   RL_FILL(uint8_t, UInt8) RL_FILL(int8_t, Int8) RL_FILL(int16_t, Int16) RL_FILL(int32_t, Int32)
@@ -67,6 +124,18 @@ constexpr Pointwise describe(const char* name, float flops, Loop for_float, Loop
   }
   p.baseline[int(DType::Float)] = for_float;
   p.baseline[int(DType::Double)] = for_double;
+  return p;
+}
+// Adds the loops over whole numbers that lie side by side.
+template <template <class> class F, int arity, Output output, uint64_t types>
+constexpr Pointwise with_wide(Pointwise p) {
+#define RL_FILL(T, N)                                         \
+  if constexpr ((types & bit(DType::N)) != 0 && arity <= 2) { \
+    p.wide[whole_place(DType::N)] = &wide_loop<F, T, arity, output>; \
+  }
+  RL_FILL(uint8_t, UInt8) RL_FILL(int8_t, Int8) RL_FILL(int16_t, Int16) RL_FILL(int32_t, Int32)
+  RL_FILL(int64_t, Int64) RL_FILL(bool, Bool)
+#undef RL_FILL
   return p;
 }
 constexpr Pointwise with_levels(Pointwise p, Loop avx2_float, Loop avx2_double, Loop avx512_float,
@@ -99,6 +168,13 @@ constexpr Pointwise with_levels(Pointwise p, Loop avx2_float, Loop avx2_double, 
       describe<fn::functor, arity, Output::output, bool_first, (types) & ~kFloats>(            \
           name, flops, level0::object##_float, level0::object##_double),                       \
       RL_LEVELS_OF(object));
+// The same, with loops of its own over whole numbers.
+#define RL_DEFINE_WIDE_POINTWISE(object, functor, name, arity, output, flops, types)            \
+  RL_DECLARE_LEVELS(object)                                                                    \
+  constinit const Pointwise object = with_wide<fn::functor, arity, Output::output, (types)>(    \
+      with_levels(describe<fn::functor, arity, Output::output, false, (types) & ~kFloats>(      \
+                      name, flops, level0::object##_float, level0::object##_double),           \
+                  RL_LEVELS_OF(object)));
 // A row of the table whose float and double loops are compiled per level, or here only.
 #define RL_DEFINE_POINTWISE(object, functor, name, arity, output, flops, types) \
   RL_DEFINE_KERNEL(object, functor, name, arity, output, flops, types, false)

@@ -8,6 +8,7 @@
 #include "base/level.h"
 #include "base/parallel.h"
 #include "kernels/gemm_bfloat16.h"
+#include "kernels/gemm_integer.h"
 #include "kernels/gemm_simple.h"
 #include "kernels/levels/gemm_level.h"
 #include "kernels/scratch.h"

@@ -1,8 +1,7 @@
-// Matrix products without vector levels: integers and bool, and copies for the other dtypes.
+// Products seen from the other side, and the copies that serve dtypes without kernels of their own.
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 #include <utility>
 
 #include "base/dtype.h"
@@ -85,48 +84,6 @@ void store_halves(const MatrixProduct& p, const float* from, int64_t row, int64_
     for (int64_t i = begin; i < end; ++i) {
       narrow(reinterpret_cast<char*>(c + i * p.c_row), p.c_col * int64_t(sizeof(H)),
              reinterpret_cast<const char*>(from + i * row), col * int64_t(sizeof(float)), p.n);
-    }
-  });
-}
-
-// Arithmetic that wraps around: in an unsigned type at least as wide as int, to be defined.
-template <class T> struct Wrapping {
-  using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
-};
-
-// Integers and bool, a stretch of one row of C at a time.
-template <class T> void gemm_integer(const MatrixProduct& p) {
-  using U = typename Wrapping<T>::U;
-  constexpr int64_t stretch = 1024;
-  constexpr bool logical = std::is_same_v<T, bool>;
-  const T* const a = static_cast<const T*>(p.a);
-  const T* const b = static_cast<const T*>(p.b);
-  const T* const bias = static_cast<const T*>(p.bias);
-  T* const c = static_cast<T*>(p.c);
-  const U alpha = U(p.alpha.to<int64_t>()), beta = U(p.beta.to<int64_t>());
-  parallel_for(0, p.m, 1 + 32768 / (p.n * p.k + 1), [&](int64_t begin, int64_t end) {
-    U sum[stretch];
-    for (int64_t i = begin; i < end; ++i) {
-      for (int64_t j0 = 0; j0 < p.n; j0 += stretch) {
-        const int64_t n = std::min(stretch, p.n - j0);
-        std::fill(sum, sum + n, U(0));
-        for (int64_t q = 0; q < p.k; ++q) {
-          const U x = U(a[i * p.a_row + q * p.a_col]);
-          const T* row = b + q * p.b_row + j0 * p.b_col;
-          if (p.b_col == 1) {
-            for (int64_t j = 0; j < n; ++j) sum[j] += x * U(row[j]);
-          } else {
-            for (int64_t j = 0; j < n; ++j) sum[j] += x * U(row[j * p.b_col]);
-          }
-        }
-        for (int64_t j = 0; j < n; ++j) {
-          T& to = c[i * p.c_row + (j0 + j) * p.c_col];
-          U v = alpha * (logical ? U(sum[j] != 0) : sum[j]);
-          if (beta != 0) v += beta * U(to);
-          if (bias) v += U(p.bias_per_row ? bias[i] : bias[j0 + j]);
-          to = p.relu && std::is_signed_v<T> && T(v) < T(0) ? T(0) : T(v);
-        }
-      }
     }
   });
 }

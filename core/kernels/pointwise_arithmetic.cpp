@@ -3,5 +3,5 @@
 #include "kernels/functors/arithmetic.h"
 
 namespace rl::kernels {
-RL_ARITHMETIC(RL_DEFINE_POINTWISE)
+RL_ARITHMETIC(RL_DEFINE_WIDE_POINTWISE)
 }  // namespace rl::kernels

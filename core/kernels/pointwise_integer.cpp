@@ -14,23 +14,32 @@ void fmod_items(double* x, const double* y, int n) {
 }
 
 // A kernel as described, with the float and double loops of the levels where there are any.
-template <class Kernel> constexpr Pointwise with_quotients(Kernel*, Pointwise p) { return p; }
+template <class Kernel> constexpr Pointwise with_vectors(Kernel*, Pointwise p) { return p; }
 #if defined(__x86_64__)
-#define RL_QUOTIENTS(object)                                                \
+#define RL_VECTORS(object)                                                \
   RL_DECLARE_LEVELS(object)                                                 \
-  constexpr Pointwise with_quotients(struct object##_kernel*, Pointwise p) { \
+  constexpr Pointwise with_vectors(struct object##_kernel*, Pointwise p) { \
     return with_levels(p, RL_LEVELS_OF(object));                            \
   }
-RL_QUOTIENTS(fmod_) RL_QUOTIENTS(remainder_) RL_QUOTIENTS(div_floor)
+RL_VECTORS(fmod_) RL_VECTORS(remainder_) RL_VECTORS(div_floor)
+RL_DECLARE_LEVELS(pow_)
+constexpr Pointwise with_vectors(struct pow__kernel*, Pointwise p) {
+  return with_levels(p, level1::pow__float, nullptr, level2::pow__float, nullptr);
+}
 #endif
 
 #define RL_DEFINE_INTEGER(object, functor, name, arity, output, flops, types)                  \
   struct object##_kernel;                                                                      \
-  constinit const Pointwise object = with_quotients(                                           \
+  constinit const Pointwise object = with_vectors(                                           \
       static_cast<object##_kernel*>(nullptr),                                                  \
       describe<fn::functor, arity, Output::output, false, (types)>(                            \
           name, flops, base_loop_if<fn::functor, float, arity, Output::output, false, (types)>(), \
           base_loop_if<fn::functor, double, arity, Output::output, false, (types)>()));
 RL_INTEGERS(RL_DEFINE_INTEGER)
+
+#define RL_DEFINE_BITS(object, functor, name, arity, output, flops, types)                   \
+  constinit const Pointwise object = with_wide<fn::functor, arity, Output::output, (types)>( \
+      describe<fn::functor, arity, Output::output, false, (types)>(name, flops, nullptr, nullptr));
+RL_BITS(RL_DEFINE_BITS)
 
 }  // namespace rl::kernels

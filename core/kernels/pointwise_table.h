@@ -34,6 +34,8 @@ constexpr uint64_t kSigned8 = kFloat8 & ~bit(DType::Float8_e8m0fnu);
   _(angle, Angle, "angle_cpu", 1, Real, 1, kFloats | kComplex) \
   _(conj_physical, ConjPhysical, "conj_cpu", 1, Same, 0, kAny | kComplexHalf) \
   _(square, Square, "square_cpu", 1, Same, 1, kNumbers) \
+  _(cube, Cube, "pow", 1, Same, 2, kFloats) \
+  _(inverse_square, InverseSquare, "pow", 1, Same, 2, kFloats) \
   _(reciprocal, Reciprocal, "reciprocal_cpu", 1, Same, 1, kFloats | kComplex) \
   _(maximum, Maximum, "maximum_cpu", 2, Same, 1, kReals | kBools) \
   _(minimum, Minimum, "minimum_cpu", 2, Same, 1, kReals | kBools) \
@@ -164,14 +166,16 @@ constexpr uint64_t kSigned8 = kFloat8 & ~bit(DType::Float8_e8m0fnu);
   _(remainder_, Remainder, "remainder_cpu", 2, Same, 5, kReals) \
   _(fmod_, Fmod, "fmod_cpu", 2, Same, 4, kReals) \
   _(pow_, Pow, "pow", 2, Same, 20, kNumbers) \
+  _(gcd, Gcd, "gcd_cpu", 2, Same, 20, kIntegers) \
+  _(lcm, Lcm, "lcm_cpu", 2, Same, 24, kIntegers)
+
+#define RL_BITS(_) \
   _(bitwise_and, BitwiseAnd, "bitwise_and_cpu", 2, Same, 1, kIntegers | kBools | kWideUnsigned) \
   _(bitwise_or, BitwiseOr, "bitwise_or_cpu", 2, Same, 1, kIntegers | kBools | kWideUnsigned) \
   _(bitwise_xor, BitwiseXor, "bitwise_xor_cpu", 2, Same, 1, kIntegers | kBools | kWideUnsigned) \
   _(bitwise_not, BitwiseNot, "bitwise_not_cpu", 1, Same, 1, kIntegers | kBools) \
   _(lshift, Lshift, "lshift_cpu", 2, Same, 1, kIntegers) \
-  _(rshift, Rshift, "rshift_cpu", 2, Same, 1, kIntegers) \
-  _(gcd, Gcd, "gcd_cpu", 2, Same, 20, kIntegers) \
-  _(lcm, Lcm, "lcm_cpu", 2, Same, 24, kIntegers)
+  _(rshift, Rshift, "rshift_cpu", 2, Same, 1, kIntegers)
 
 #define RL_SPECIALS(_) \
   _(asin_, Asin, "asin_vml_cpu", 1, Same, 20, kFloats | kComplex) \
@@ -205,6 +209,7 @@ RL_EXPONENTIALS(RL_DECLARE_POINTWISE)
 RL_ACTIVATIONS(RL_DECLARE_POINTWISE)
 RL_LOSSES(RL_DECLARE_POINTWISE)
 RL_INTEGERS(RL_DECLARE_POINTWISE)
+RL_BITS(RL_DECLARE_POINTWISE)
 RL_SPECIALS(RL_DECLARE_POINTWISE)
 extern const Pointwise where;  // where(bool condition, self, other); masked_fill, too
 

@@ -62,6 +62,12 @@ template <class V> struct ConjPhysical {
 template <class V> struct Square {
   RL_FN V operator()(V a) const { return times(a, a); }
 };
+template <class V> struct Cube {
+  RL_FN V operator()(V a) const { return a * a * a; }
+};
+template <class V> struct InverseSquare {
+  RL_FN V operator()(V a) const { return V(1) / (a * a); }
+};
 template <class V> struct Reciprocal {
   RL_FN V operator()(V a) const { return over(V(1), a); }
 };
