@@ -139,7 +139,7 @@ def moved_on(source: Source, node: ast.AST) -> Fix | None:
             return None
         ends.append("" if ast.unparse(cut.upper) == "-1" else _plus_one(source, cut.upper))
         text = ":".join(ends)
-        return Fix(f"the tokens that follow: [{text}]", [source.replace((cut, text))])
+        return source.fix(cut, text, f"the tokens that follow: [{text}]")
     return None
 
 

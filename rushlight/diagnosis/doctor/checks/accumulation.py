@@ -6,7 +6,6 @@ import ast
 from typing import ClassVar
 
 from ... import changes
-from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places
 from ..passes import LOSSES
@@ -67,7 +66,7 @@ class Accumulation(Check):
         if every is None or _divided(source, call):
             return []
         text = f"({source.segment(call.func.value)} / {source.segment(every)})"
-        fix = Fix(f"{text}.backward()", [source.replace((call.func.value, text))])
+        fix = source.fix(call.func.value, text, f"{text}.backward()")
         return [
             found(
                 "accumulation-not-divided", "wrong number", back,

@@ -101,7 +101,7 @@ class Itself(Check):
                 "compared-with-itself", "wrong result", (source.file, made.lineno),
                 f"{node.id} is no copy: it shows the new values, too",
                 [f"{steps} steps later {name} of {shape} met the same memory on both sides"],
-                [(site, "compared here")], [Fix(new, [source.replace((made.value, new))])],
+                [(site, "compared here")], [source.fix(made.value, new)],
             )  # fmt: skip
         return None
 
@@ -144,7 +144,7 @@ class Repeated(Check):
                 "tensor-repeated", "wrong result", (source.file, node.lineno),
                 f"the {count} entries of {name} are one tensor",
                 [f"{op} at line {site.line} wrote into all {count} entries at once"],
-                [(site, "written here")], [Fix(new, [source.replace((node, new))])],
+                [(site, "written here")], [source.fix(node, new)],
             )  # fmt: skip
         return self.appended(name, site, count, op)
 
@@ -162,7 +162,7 @@ class Repeated(Check):
                 "tensor-repeated", "wrong result", (source.file, node.lineno),
                 f"all entries of {name} are one tensor, which goes on changing",
                 [f"{op} at line {site.line} wrote into {count} entries at once"],
-                [(site, "written here")], [Fix(text, [source.replace((value, text))])],
+                [(site, "written here")], [source.fix(value, text)],
             )  # fmt: skip
         return None
 
@@ -238,7 +238,7 @@ class Arguments(Check):
         target = getattr(statement, "target", None)
         if isinstance(statement, ast.AugAssign) and isinstance(target, ast.Name):
             text = changes.out_of_place(source, statement)
-            fixes.append(Fix(text, [source.replace((statement, text))]))
+            fixes.append(source.fix(statement, text))
         function = source.function_of(statement)
         if function is not None:
             body = function.body
@@ -390,7 +390,7 @@ class SharedArray(Check):
         call, fixes = places.call_at(site), []
         if call is not None and call.args:
             text = changes.method(site.source, call.args[0], "copy()")
-            fixes.append(Fix(text, [site.source.replace((call.args[0], text))]))
+            fixes.append(site.source.fix(call.args[0], text))
         return found(
             "array-shared", "wrong result", site, "these tensors all show one array's memory",
             [f"{count} tensors made here are alive, all at one address; the array was filled anew"],

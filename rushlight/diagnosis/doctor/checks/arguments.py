@@ -112,7 +112,7 @@ class OverBatch(Check):
         if call is not None:
             numbers = [k.value for k in call.keywords if k.arg == "dim"]
             numbers += [a for a in call.args if ast.unparse(a) in ("0", "-2")]
-            fixes = [Fix("dim=1", [source.replace((n, "1"))]) for n in numbers[:1]]
+            fixes = [source.fix(n, "1", "dim=1") for n in numbers[:1]]
         reader = f"{user} reads the {shape[0]} rows" if user else f"its {shape[0]} rows are samples"
         evidence = [
             (
@@ -207,7 +207,7 @@ class KeptDimension(Check):
         fixes, call = [], places.call_at(reduced)
         if call is not None:
             text = changes.with_keyword(reduced.source, call, "keepdim", "True")
-            fixes.append(Fix(text, [reduced.source.replace((call, text))]))
+            fixes.append(reduced.source.fix(call, text))
         evidence = [f"({n}, {n}) {name} ({n},): value [i, j] met the reduction of row j, not of i"]
         return found(
             "reduction-without-keepdim", "wrong result", reduced,

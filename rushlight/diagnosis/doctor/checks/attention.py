@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
-from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places
 from ..places import found
@@ -67,7 +66,7 @@ class OverQueries(Check):
             numbers = [k.value for k in call.keywords if k.arg == "dim"]
             written = {str(dim), str(dim - len(shape))}
             numbers += [a for a in call.args if ast.unparse(a) in written]
-            fixes = [Fix("dim=-1", [source.replace((n, "-1"))]) for n in numbers[:1]]
+            fixes = [source.fix(n, "-1", "dim=-1") for n in numbers[:1]]
         return found(
             "softmax-over-queries", "wrong result", at,
             f"softmax over dimension {dim} of {shape}; the product sums over the last",

@@ -9,7 +9,6 @@ from typing import ClassVar
 from rushlight import _C
 
 from ... import changes, trial, upstream
-from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
 from .. import places
@@ -78,7 +77,7 @@ class OneClass(Check):
             "batches-of-one-class", "wrong result", site,
             "the data are sorted by class and read in order",
             [f"{alone} of {count} training batches hold a single one of {classes} classes"], [],
-            [Fix("shuffle=True", [site.source.replace((call, text))])],
+            [site.source.fix(call, text, "shuffle=True")],
         )  # fmt: skip
 
 
@@ -153,7 +152,7 @@ def _odd_sample(dataset, key):
         other = next(d for d in kept if d != rare.dtype)
         word = {"torch.float32": "float()", "torch.int64": "long()"}.get(str(other))
         text = changes.method(source, node, word) if word else None
-        fixes = [Fix(text, [source.replace((node, text))])] if text else []
+        fixes = [source.fix(node, text)] if text else []
         return (source.file, node.lineno), fixes
     return _returned(dataset, key) if rare is not None else (None, [])
 
@@ -172,5 +171,5 @@ def _returned(dataset, key):
         if part is None:
             return spot.place, []
         text = f"float({spot.source.segment(part)})"
-        return spot.place, [Fix(text, [spot.source.replace((part, text))])]
+        return spot.place, [spot.source.fix(part, text)]
     return None, []

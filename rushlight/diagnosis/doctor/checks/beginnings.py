@@ -9,7 +9,6 @@ from typing import ClassVar
 from rushlight import _C, nn
 
 from ... import changes
-from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
 from ..passes import CLASS_LOSSES
@@ -73,7 +72,7 @@ class TooLarge(Check):
         node = source.node_at(*writer[2:6])
         text = _smaller(source, node, p)
         if text is not None:
-            fixes.append(Fix(text, [source.replace((node, text))]))
+            fixes.append(source.fix(node, text))
         evidence = [
             f"{path} {tuple(p.shape)} makes values {gain:.1f} times as large as it gets",
             f"the first loss is {first:.3g}; guessing gives log(classes) = {guess:.3g}",

@@ -90,7 +90,7 @@ class Loading(Check):
                 if isinstance(inner, dict) and own & set(inner):
                     whole = own == set(inner)
                     text = f'{func}({given}["{key}"]{"" if whole else ", strict=False"})'
-                    fixes.append(Fix(text, [site.source.replace((call, text))]))
+                    fixes.append(site.source.fix(call, text))
                     evidence.append(f"{given}[{key!r}] has {len(own & set(inner))} of them")
             fixes += self.renamed(site, call, func, given, own, keys)
         return found(
@@ -117,7 +117,7 @@ class Loading(Check):
                     continue
                 if ok:
                     text = f"{func}({{{change}: v for k, v in {given}.items()}})"
-                    return [Fix(text, [site.source.replace((call, text))])]
+                    return [site.source.fix(call, text)]
         return []
 
     def whole(self, site, module):
@@ -128,10 +128,10 @@ class Loading(Check):
         if entry is not None:
             text = f"{site.source.segment(entry)}.state_dict()"
             at = (site.file, entry.lineno)
-            fixes.append(Fix(text, [site.source.replace((entry, text))]))
+            fixes.append(site.source.fix(entry, text))
         elif call is not None and call.args and not isinstance(call.args[0], ast.Dict):
             text = f"{site.source.segment(call.args[0])}.state_dict()"
-            fixes.append(Fix(text, [site.source.replace((call.args[0], text))]))
+            fixes.append(site.source.fix(call.args[0], text))
         return found(
             "whole-model-saved",
             "note",

@@ -9,7 +9,6 @@ import rushlight
 from rushlight import _C
 
 from ... import changes
-from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
 from .. import places
@@ -76,12 +75,12 @@ class Weights(Check):
         node = source.node_at(*origin[2:6]) if source else None
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             text = f"{changes.atom(source, node.right)} / {changes.atom(source, node.left)}"
-            fixes.append(Fix(text, [source.replace((node, text))]))
+            fixes.append(source.fix(node, text))
         elif isinstance(node, ast.Call):
             text = f"1 / {source.segment(node)}"
             if not isinstance(node.parent, (ast.Assign, ast.Return, ast.Call, ast.keyword)):
                 text = f"({text})"
-            fixes.append(Fix(text, [source.replace((node, text))]))
+            fixes.append(source.fix(node, text))
         ordered = sorted(range(len(pairs)), key=lambda k: -pairs[k][0])
         evidence = [
             f"class {k}: {pairs[k][0] / total:.0%} of the labels, weight {pairs[k][1]:.3g}"
@@ -154,7 +153,7 @@ class Padding(Check):
         if call is not None:
             at = (source.file, call.lineno)
             text = changes.with_keyword(source, call, "ignore_index", str(value))
-            fixes.append(Fix(text, [source.replace((call, text))]))
+            fixes.append(source.fix(call, text))
         return found(
             "padding-counted-in-loss", "wrong result", at,
             f"the loss counts filled-up positions as class {value}",

@@ -108,7 +108,7 @@ class MadeInForward(Check):
         if func.endswith(".nn.functional"):
             func = f"{changes.prefix_for(source, 'nn')}.functional"
         text = f"{func}.dropout({source.segment(outer.args[0])}, {rate}, training=self.training)"
-        return [Fix(text, [source.replace((outer, text))])]
+        return [source.fix(outer, text)]
 
     def moved(self, source, node, owner):
         """The layer made in __init__ under a name of its own."""
@@ -196,7 +196,7 @@ class PlainTensor(Check):
             "tensor-not-a-parameter", "wrong result", (source.file, statement.lineno),
             f"{owner.__name__}.{name} is computed from a parameter, and is none itself",
             [f"{owner.__name__} has {held} parameters, and {name} is not among them"], [],
-            [Fix(new, [source.replace((value, new))])],
+            [source.fix(value, new)],
         )  # fmt: skip
 
     def finding(self, module, name, value):
@@ -225,5 +225,5 @@ class PlainTensor(Check):
             f"{type(module).__name__}.{name} is a plain tensor, no parameter",
             evidence,
             [],
-            [Fix(new, [source.replace((node, new))])],
+            [source.fix(node, new)],
         )

@@ -129,11 +129,11 @@ class Float64(Check):
             source, node = spot[:2]
             text = changes.method(source, node, "float()" if len(spot) == 2 else spot[2])
             at = (source.file, node.lineno)
-            fixes.append(Fix(text, [source.replace((node, text))]))
+            fixes.append(source.fix(node, text))
         operand = places.operand(site, number)
         if operand is not None:
             text = changes.method(site.source, operand, "float()")
-            fixes.append(Fix(text, [site.source.replace((operand, text))]))
+            fixes.append(site.source.fix(operand, text))
         related = [(site, "where it meets float32")] if at is not site else []
         return found(
             "float64-creeps-in", "time", at, "float64 data makes float32 results float64", evidence,
@@ -221,7 +221,7 @@ class Copies(Check):
         fixes, inner = [], places.operand(site, 0)
         if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
             text = site.source.segment(inner.func.value)
-            fixes.append(Fix(text, [site.source.replace((site.node, text))]))
+            fixes.append(site.source.fix(site.node, text))
         return found(
             "dtype-round-trip", "time", site, "converted and straight back", evidence,
             [(first, "the way there")] if first.line != site.line else [], fixes,
@@ -235,7 +235,7 @@ class Copies(Check):
         if inner is not None:
             text = site.source.segment(inner)
             text = f"({text})" if isinstance(inner, ast.BinOp) else text
-            fixes.append(Fix("without clone()", [site.source.replace((site.node, text))]))
+            fixes.append(site.source.fix(site.node, text, "without clone()"))
         return found(
             "copy-of-temporary", "time", site, "a clone of what nobody holds", evidence, [], fixes
         )

@@ -6,7 +6,6 @@ import ast
 
 from rushlight import _C
 
-from ...finding import Fix
 from ...registry import Check, check, kind
 from ..places import found
 
@@ -55,7 +54,7 @@ class Lost(Check):
             if not isinstance(outer, ast.Subscript) or not isinstance(inner, ast.Subscript):
                 return None
             new = _joined(source, outer, inner)
-            fixes = [Fix(new, [source.replace((outer, new))])] if new else []
+            fixes = [source.fix(outer, new)] if new else []
         elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             call = statement.value
             inner = getattr(call.func, "value", None)
@@ -69,7 +68,7 @@ class Lost(Check):
             elif name in ("clamp_", "neg_", "abs_"):
                 rest = source.segment(call)[len(text) :].replace(name, name[:-1], 1)
                 new = f"{text} = {text}{rest}"
-            fixes = [Fix(new, [source.replace((statement, new))])] if new else []
+            fixes = [source.fix(statement, new)] if new else []
         else:
             return None
         evidence = [f"the index made a copy {shape}, which the statement writes to and drops"]

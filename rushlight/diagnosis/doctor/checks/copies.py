@@ -6,7 +6,6 @@ import weakref
 
 from rushlight import _C
 
-from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places
 from ..places import found
@@ -90,7 +89,7 @@ class Contiguous(Check):
         inner, fixes = places.operand(site, 0), []
         if inner is not None and site.node is not None:
             text = site.source.segment(inner)
-            fixes.append(Fix("without contiguous()", [site.source.replace((site.node, text))]))
+            fixes.append(site.source.fix(site.node, text, "without contiguous()"))
         return found(
             "contiguous-for-nothing", "time", site,
             "a copy into row order that nothing needs", evidence, [], fixes,

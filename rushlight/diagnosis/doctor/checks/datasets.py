@@ -96,7 +96,7 @@ class Changed(Check):
         fixes, at = [], filler
         if returned is not None:
             text = changes.method(filler.source, returned, "clone()")
-            fixes.append(Fix(text, [filler.source.replace((returned, text))]))
+            fixes.append(filler.source.fix(returned, text))
             at = (filler.file, returned.lineno)
         evidence = [
             (
@@ -201,7 +201,7 @@ def _out_of_place(source: Source, statement) -> list[Fix]:
     """``x -= y`` as ``x = x - y``; before other changes a clone."""
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
         text = changes.out_of_place(source, statement)
-        return [Fix(text, [source.replace((statement, text))])]
+        return [source.fix(statement, text)]
     target = None
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         func = statement.value.func
@@ -224,7 +224,7 @@ def _out_of_place(source: Source, statement) -> list[Fix]:
             text = changes.with_part(source, call, call.func.value, "")
             first = changes.atom(source, call.func.value)
             new = f"{first}.clone(){text}"
-            return [Fix(new, [source.replace((call, new))])]
+            return [source.fix(call, new)]
     while isinstance(target, ast.Call) and isinstance(target.func, ast.Attribute):
         target = target.func.value
     if isinstance(target, ast.Name):

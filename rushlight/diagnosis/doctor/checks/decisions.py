@@ -8,7 +8,6 @@ from typing import ClassVar
 from rushlight import _C
 
 from ... import changes
-from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
 from .. import places
@@ -66,7 +65,7 @@ class OfOne(Check):
             squashed = op.source is not None and op.source.root.name == "sigmoid"
             border = "0.5" if squashed else "0"
             text = f"({changes.atom(site.source, inner)}.squeeze({dim}) > {border}).long()"
-            fixes.append(Fix(text, [site.source.replace((call, text))]))
+            fixes.append(site.source.fix(call, text))
         return found(
             "argmax-of-one-value", "wrong number", site, "argmax of a single value is always 0",
             [f"{shape} has 1 entry in dimension {dim}: each of {calls} calls gave 0 for all"],
@@ -105,7 +104,7 @@ class Threshold(Check):
         fixes, node = [], site.node
         number = node.comparators[0] if isinstance(node, ast.Compare) else None
         if isinstance(number, ast.Constant):
-            fixes.append(Fix("0.5", [site.source.replace((number, "0.5"))]))
+            fixes.append(site.source.fix(number, "0.5"))
         return found(
             "threshold-never-decides", "wrong number", site,
             f"every probability passes the comparison with {border}",

@@ -7,7 +7,6 @@ from typing import ClassVar
 from rushlight import _C
 
 from ... import changes
-from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
 from .. import places
@@ -57,7 +56,7 @@ class Expanded(Check):
         call = places.call_at(at)
         if made is not None and called(call) in ("expand", "expand_as", "broadcast_to"):
             text = changes.method(at.source, call, "clone()")
-            fixes.append(Fix(text, [at.source.replace((call, text))]))
+            fixes.append(at.source.fix(call, text))
         return found(
             "expanded-written", "wrong result", at,
             f"one write into it shows in {times} places",

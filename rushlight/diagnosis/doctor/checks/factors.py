@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
-from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places
 from ..places import found
@@ -49,7 +48,7 @@ class Factor(Check):
         for node in ast.walk(call) if call is not None else ():
             if isinstance(node, ast.Lambda):
                 text = f"({site.source.segment(node.body)}) / {base:g}"
-                fixes = [Fix(text, [site.source.replace((node.body, text))])]
+                fixes = [site.source.fix(node.body, text)]
                 break
         return found(
             "lambda-gives-rate", "wrong number", site,

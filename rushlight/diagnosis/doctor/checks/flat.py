@@ -103,7 +103,7 @@ class WithoutSlope(Check):
             new = f"{text} + ({whole} - {text}).detach()"
             if not isinstance(site.node.parent, (ast.Assign, ast.Return, ast.Call)):
                 new = f"({new})"
-            fixes.append(Fix(f"{new}: straight through", [source.replace((site.node, new))]))
+            fixes.append(source.fix(site.node, new, f"{new}: straight through"))
         for built, _ in self.losses.values():
             fixes += _by_scores(name, site, built)
         return found(
@@ -238,7 +238,7 @@ def _attached(source, node) -> list[Fix]:
     inner = on.func.value if called(on) == "detach" else inner
     if inner is None:
         return []
-    return [Fix(ast.unparse(inner), [source.replace((node, source.segment(inner)))])]
+    return [source.fix(node, source.segment(inner), ast.unparse(inner))]
 
 
 def _set_on(site):

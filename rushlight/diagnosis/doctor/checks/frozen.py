@@ -60,7 +60,7 @@ class OnModule(Check):
                 "freeze-without-effect", "wrong result", (source.file, node.lineno),
                 f"{type(module).__name__} has no switch requires_grad: its parameters have",
                 [f"{count} parameters of {name or 'it'} go on with requires_grad {not wanted}"],
-                [], [Fix(text, [source.replace((node, text))])],
+                [], [source.fix(node, text)],
             )  # fmt: skip
         return None
 
@@ -97,7 +97,7 @@ class Misspelt(Check):
                 "freeze-without-effect", "wrong result", (source.file, node.lineno),
                 f"{name} is no attribute that autograd reads: requires_grad is",
                 [f"{len(apart)} parameters have it, and requires_grad {apart[0].requires_grad}"],
-                [], [Fix(text, [source.replace((target, text))])],
+                [], [source.fix(target, text)],
             )  # fmt: skip
         return None
 

@@ -6,7 +6,6 @@ import ast
 from typing import ClassVar
 
 from ... import trial
-from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
 from ..places import found
@@ -105,7 +104,7 @@ class Functions(Check):
                 new = f"{gradient} * {text}"
             else:
                 new = f"{gradient} * ({text})"
-            fixes.append(Fix(new, [source.replace((first, new))]))
+            fixes.append(source.fix(first, new))
         id = "function-ignores-gradient" if ignored else "function-wrong-gradient"
         title = (
             f"{function.__name__}.backward ignores the gradient that comes in"

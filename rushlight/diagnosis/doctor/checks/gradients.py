@@ -397,7 +397,7 @@ class Clipping(Check):
             if isinstance(made, ast.Call):
                 text = f"list({source.segment(made)})"
                 at = (source.file, made.lineno)
-                fixes = [Fix(text, [source.replace((made, text))])]
+                fixes = [source.fix(made, text)]
         evidence = [f"{count} of {self.clips[site]} calls got 0 parameters: nothing was clipped"]
         return found(
             "clip-at-wrong-place", "wrong number", at,

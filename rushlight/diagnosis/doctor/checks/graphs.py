@@ -380,7 +380,7 @@ def _detached(source, node) -> Fix:
         changes = [(e, _detach_text(source, e)) for e in elements if not _is_plain(e)]
         return Fix("detached", [source.replace(*changes)])
     text = _detach_text(source, node)
-    return Fix(text, [source.replace((node, text))])
+    return source.fix(node, text)
 
 
 def _is_plain(node) -> bool:

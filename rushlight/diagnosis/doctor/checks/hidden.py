@@ -213,7 +213,7 @@ class Hidden(Check):
             f"all {len(children)} layers are one and the same",
             evidence,
             [],
-            [Fix(new, [source.replace((node, new))])],
+            [source.fix(node, new)],
         )
 
     def buffer(self, module, name, saved, mine, site):

@@ -70,7 +70,7 @@ class DirectForward(Check):
                 continue
             call = places.call_at(site)
             text = site.source.segment(call.func.value)
-            fix = Fix(f"{text}(...)", [site.source.replace((call.func, text))])
+            fix = site.source.fix(call.func, text, f"{text}(...)")
             evidence = [f"{what[0]} has {what[1]} hooks, which ran 0 times in this call"]
             title = f"{text}.forward() leaves the hooks of {what[0]} out"
             out.append(

@@ -76,7 +76,7 @@ class Reshape(Check):
                     new = f"{text}.{name}({sizes[0]}, {sizes[2]}, {sizes[1]}, {sizes[3]})"
                     new += ".transpose(1, 2)"
             if new:
-                fixes.append(Fix(new, [site.source.replace((node, new))]))
+                fixes.append(site.source.fix(node, new))
         evidence = [f"{name} turned {before} into {after}: the same sizes in another order"]
         return found(
             "reshape-scrambles",

@@ -186,7 +186,7 @@ class Waiting(Check):
         if call is None:
             return []
         text = changes.with_keyword(site.source, call, "num_workers", number)
-        return [Fix(f"num_workers={number}: {why}", [site.source.replace((call, text))])]
+        return [site.source.fix(call, text, f"num_workers={number}: {why}")]
 
     def idle_workers(self, entry, seconds):
         """A finding where the samples, made in this process, would have taken less."""

@@ -6,7 +6,6 @@ import ast
 from typing import ClassVar
 
 from ... import changes
-from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
 from ...values import address_of
@@ -201,12 +200,12 @@ def _undone(made, instead=None):
 def _module_undone(source, call, instead):
     if instead == LOG:
         name = changes.another(source, call.func, instead[0])
-        return Fix(f"{name} instead", [source.replace((call.func, name))])
+        return source.fix(call.func, name, f"{name} instead")
     prefix = source.segment(call.func).rpartition(".")[0]
     prefix = prefix or changes.prefix_for(source, "nn")
     text = f"{prefix}.{instead[0] if instead else 'Identity'}()"
     said = f"{text} instead" if instead else "without the activation: the loss applies it"
-    return Fix(said, [source.replace((call, text))])
+    return source.fix(call, text, said)
 
 
 def _call_undone(site, instead):
@@ -216,13 +215,13 @@ def _call_undone(site, instead):
         return None
     if instead is None:
         said = "without the activation: the loss applies it"
-        return Fix(said, [source.replace((node, source.segment(inner)))])
+        return source.fix(node, source.segment(inner), said)
     if instead == LOG:
         func = source.segment(node.func)
         name = func[: len(func) - len("softmax")] + instead[1]
-        return Fix(f"{name} instead", [source.replace((node.func, name))])
+        return source.fix(node.func, name, f"{name} instead")
     text = f"{changes.atom(source, inner)}.{instead[1]}()"
-    return Fix(text, [source.replace((node, text))])
+    return source.fix(node, text)
 
 
 def _range(tensor) -> tuple[float, float]:
@@ -312,7 +311,7 @@ class Broadcast(Check):
             if isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.BoolOp, ast.IfExp)):
                 text = f"({text})"
             fixes.append(
-                Fix(f"{text}.squeeze(1)", [site.source.replace((node, f"{text}.squeeze(1)"))])
+                site.source.fix(node, f"{text}.squeeze(1)")
             )
         return found(
             "broadcast-comparison",
@@ -430,7 +429,7 @@ class Scores(Check):
             for old, new in (("NLLLoss", "CrossEntropyLoss"), ("nll_loss", "cross_entropy")):
                 if name.endswith(old):
                     text = name.removesuffix(old) + new
-                    fixes.append(Fix(f"{text} instead", [source.replace((call.func, text))]))
+                    fixes.append(source.fix(call.func, text, f"{text} instead"))
         title = "nll_loss wants log-probabilities and got raw scores"
         related = [(site, "the loss that got them")] if at is not site else []
         return found("nll-without-log", "wrong result", at, title, evidence, related, fixes)

@@ -230,7 +230,7 @@ class Magnitudes(Check):
             return None
         node, fixes = _written_rate(w.site), []
         if node is not None:
-            fixes = [Fix("lr=0.001", [w.site.source.replace((node, "0.001"))])]
+            fixes = [w.site.source.fix(node, "0.001", "lr=0.001")]
         evidence = [f"in {len(looks)} of {len(looks)} steps looked at no weight changed, rate 0"]
         return found(
             "updates-lost", "wrong result", _at(w.site), "the learning rate is 0", evidence, [],
@@ -421,7 +421,7 @@ class Magnitudes(Check):
         if not node.args or not any(ast.unparse(n) == name for n in ast.walk(node.args[0])):
             return []
         text = f"{name} + {torch}.relu({site.source.segment(node.args[0])})"
-        return [Fix(f"{text}: a path past the layer", [site.source.replace((node, text))])]
+        return [site.source.fix(node, text, f"{text}: a path past the layer")]
 
 
 def _rate(optimizer) -> float:
@@ -453,7 +453,7 @@ def _other_rates(site, rate: float, factors) -> list[Fix]:
     node, source = _written_rate(site), site.source
     if node is None:
         return []
-    return [Fix(f"lr={rate * f:.3g}", [source.replace((node, f"{rate * f:.3g}"))]) for f in factors]
+    return [source.fix(node, f"{rate * f:.3g}", f"lr={rate * f:.3g}") for f in factors]
 
 
 def _assigned(source, node, call):

@@ -10,7 +10,6 @@ import rushlight
 from rushlight import _C
 
 from ... import changes
-from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
 from .. import places
@@ -65,7 +64,7 @@ class Causal(Check):
             node = node or (call.args[last] if len(call.args) > last else None)
             if node is not None:
                 text = f"~{changes.atom(site.source, node)}"
-                fixes.append(Fix(text, [site.source.replace((node, text))]))
+                fixes.append(site.source.fix(node, text))
         steps = shape[-1]
         evidence = [
             f"the mask {shape} keeps the keys after each of {steps} positions, not those before"
@@ -154,7 +153,7 @@ class Padding(Check):
         if node is not None:
             text = changes.atom(site.source, node)
             text = f"(1 - {text})" if name == "mul" else f"~{text}"
-            fixes.append(Fix(text, [site.source.replace((node, text))]))
+            fixes.append(site.source.fix(node, text))
         return found(
             "padding-mask-inverted", "wrong result", site,
             "the mask hides the tokens and keeps the padding", evidence, [], fixes,

@@ -92,9 +92,7 @@ class FunctionalDropout(Check):
             fixes.append(Fix("training=self.training", [edit]))
         elif call is not None:
             node = next(k.value for k in call.keywords if k.arg == "training")
-            fixes.append(
-                Fix("training=self.training", [site.source.replace((node, "self.training"))])
-            )
+            fixes.append(site.source.fix(node, "self.training", "training=self.training"))
         evidence = [f"dropped {rate:.0%} of the values {count} times while {name} was in eval mode"]
         return found(
             "functional-dropout",

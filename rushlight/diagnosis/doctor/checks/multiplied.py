@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from rushlight import nn
 
-from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
 from .. import places
@@ -64,7 +63,7 @@ class Multiplied(Check):
             f"a multiplied list holds one layer {times} times, not {times} layers",
             [f"{values:,} values of {layers} layers are used {times} times each"],
             [(site, "the container that got it")] if node.lineno != site.line else [],
-            [Fix(text, [source.replace((node, text))])],
+            [source.fix(node, text)],
         )  # fmt: skip
 
 

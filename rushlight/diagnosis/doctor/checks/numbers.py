@@ -211,7 +211,7 @@ class Nan(Check):
                     if scores.startswith(f"{torch}."):
                         scores = f"{torch}.float32"
                 value = f"{torch}.finfo({scores}).min"
-                return [Fix(f"{value} instead of -inf", [source.replace((node, value))])]
+                return [source.fix(node, value, f"{value} instead of -inf")]
         return []
 
     def uncorrected(self, site):
@@ -219,10 +219,10 @@ class Nan(Check):
         for keyword in node.keywords:
             if keyword.arg in ("unbiased", "correction"):
                 value = "False" if keyword.arg == "unbiased" else "0"
-                return [Fix(f"{keyword.arg}={value}", [source.replace((keyword.value, value))])]
+                return [source.fix(keyword.value, value, f"{keyword.arg}={value}")]
         text = source.segment(node)[:-1]
         text += ", correction=0)" if node.args or node.keywords else "correction=0)"
-        return [Fix("correction=0: 0 for a single value", [source.replace((node, text))])]
+        return [source.fix(node, text, "correction=0: 0 for a single value")]
 
     def softmax(self, site):
         """``exp(x) / exp(x).sum(d)``: both are infinite; softmax takes the largest away first."""
@@ -248,7 +248,7 @@ class Nan(Check):
             return []
         torch = changes.torch_name(source)
         text = f"{torch}.softmax({source.segment(inner)}, dim={source.segment(dim)})"
-        return [Fix(text, [source.replace((node, text))])]
+        return [source.fix(node, text)]
 
     def clamped(self, site, name):
         number = 1 if name == "div" else 0
@@ -256,7 +256,7 @@ class Nan(Check):
         if node is None:
             return []
         text = changes.method(site.source, node, "clamp(min=1e-12)")
-        return [Fix(text, [site.source.replace((node, text))])]
+        return [site.source.fix(node, text)]
 
     def of_logarithms(self, site):
         """``p * log(p)``: 0 times -inf; the logarithms of the statement kept from 0."""
@@ -275,7 +275,7 @@ class Nan(Check):
         if inner is None:
             return []
         text = changes.method(site.source, inner, "clamp(-1 + 1e-7, 1 - 1e-7)")
-        return [Fix(text, [site.source.replace((inner, text))])]
+        return [site.source.fix(inner, text)]
 
     def of_none(self, site):
         """The sum over at least one, in place of the mean of nothing."""
@@ -286,7 +286,7 @@ class Nan(Check):
             return []
         text = changes.atom(site.source, inner)
         new = f"{text}.sum() / max({text}.numel(), 1)"
-        return [Fix(f"{new}: 0 for none", [site.source.replace((node, new))])]
+        return [site.source.fix(node, new, f"{new}: 0 for none")]
 
     def all_ignored(self, site):
         """The sum, divided by the number of targets that count, at least 1."""
@@ -299,7 +299,7 @@ class Nan(Check):
         text = changes.with_keyword(source, call, "reduction", '"sum"')
         target = changes.atom(source, call.args[1])
         new = f"{text} / ({target} != {ignored}).sum().clamp(min=1)"
-        return [Fix("the sum over at least one target", [source.replace((call, new))])]
+        return [source.fix(call, new, "the sum over at least one target")]
 
     def in_backward(self, name, origin, nans, count, what="NaN"):
         file, _, line, *_ = origin
@@ -311,7 +311,7 @@ class Nan(Check):
         inner = _operand_of(source, node) if node is not None else None
         if name.startswith(("Acos", "Asin")) and inner is not None:
             text = changes.method(source, inner, "clamp(-1 + 1e-6, 1 - 1e-6)")
-            fixes = [Fix(text, [source.replace((inner, text))])]
+            fixes = [source.fix(inner, text)]
         elif node is not None:
             fixes = self.guarded(source, node)
         return found(
@@ -343,9 +343,9 @@ class Nan(Check):
             first = other is where.args[1]
             chosen = f"{text}, 1.0" if first else f"1.0, {text}"
             new = f"{torch}.where({condition}, {chosen})"
-            fixes.append(Fix(f"{new} inside it", [source.replace((inner, new))]))
+            fixes.append(source.fix(inner, new, f"{new} inside it"))
         new = changes.method(source, inner, "clamp(min=1e-12)")
-        fixes.append(Fix(f"{new}: never exactly 0", [source.replace((inner, new))]))
+        fixes.append(source.fix(inner, new, f"{new}: never exactly 0"))
         return fixes
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
-from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
 from ...source import value_of
@@ -65,7 +64,7 @@ class Parts(Check):
             f"{source.segment(node)} adds a number: it has no gradient",
             [f"{times} times a value that requires grad became a number in the loss"],
             [(backward, "the backward of that loss")],
-            [Fix(text, [source.replace((node, text))])],
+            [source.fix(node, text)],
         )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from rushlight import _C
 
-from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places
 from ..places import found
@@ -81,7 +80,7 @@ class Positions(Check):
         if isinstance(node, ast.Subscript) and other is not None:
             held, x = site.source.segment(node.value), site.source.segment(other)
             text = f"{held}[:{x}.size(1)].transpose(0, 1)"
-            fixes.append(Fix(text, [site.source.replace((node, text))]))
+            fixes.append(site.source.fix(node, text))
         read = f"whose dimension 0 {name} reads as the batch"
         return found(
             "positions-along-batch", "wrong result", site,

@@ -311,7 +311,7 @@ class Exhausted(Check):
             ]
             if all(isinstance(n.parent, ast.For) and n.parent.iter is n for n in reads):
                 text = source.segment(call.args[0])
-                fixes.append(Fix(f"{text} itself", [source.replace((call, text))]))
+                fixes.append(source.fix(call, text, f"{text} itself"))
         evidence = [f"{count} loops began after its {size} batches were read, and had 0 turns"]
         return found(
             "iterator-exhausted", "wrong result", made, "the iterator gives its batches only once",

@@ -65,7 +65,7 @@ class OfResult(Check):
                 plain = changes.without_keyword(source, inner, "requires_grad")
             new = f"{plain}{source.segment(node)[len(made) :]}.requires_grad_()"
             at, related = (source.file, node.lineno), [(site, "its gradient is read here")]
-            fixes.append(Fix(new, [source.replace((node, new))]))
+            fixes.append(source.fix(node, new))
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             text = f"{statement.targets[0].id}.retain_grad()"
             fixes.append(Fix(f"{text} after it is made", [source.insert_after(statement, text)]))

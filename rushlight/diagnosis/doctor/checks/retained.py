@@ -96,7 +96,7 @@ class Retained(Check):
         if call is not None:
             if any(k.arg == "retain_graph" for k in call.keywords):
                 text = changes.without_keyword(site.source, call, "retain_graph")
-                fixes.append(Fix(text, [site.source.replace((call, text))]))
+                fixes.append(site.source.fix(call, text))
             elif len(call.args) > 1 and isinstance(call.args[1], ast.Constant):
                 edit = site.source.replace((call.args[1], "False"))
                 fixes.append(Fix("retain_graph False", [edit]))

@@ -8,7 +8,6 @@ from typing import ClassVar
 from rushlight import _C
 
 from ... import upstream
-from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
 from .. import places
@@ -73,5 +72,5 @@ class Samples(Check):
             "sample-cuts-gradient", "wrong result", site, "sample() cuts the gradient",
             [f"{self.drawn[site]} calls of sample() whose mean requires grad, 0 of log_prob"],
             [(use, "computed from the sample")],
-            [Fix("rsample()", [site.source.replace((func, text))])],
+            [site.source.fix(func, text, "rsample()")],
         )  # fmt: skip

@@ -361,7 +361,7 @@ class GivenNumber(Check):
             "scheduler-given-number", "wrong number", site,
             f"{type(scheduler).__name__} takes {site.source.segment(call.args[0])} for an epoch",
             [f"it stands at epoch {scheduler.last_epoch:.4g}"], [],
-            [Fix(text, [site.source.replace((call, text))])],
+            [site.source.fix(call, text)],
         )  # fmt: skip
 
 

@@ -105,7 +105,7 @@ class Streams(Check):
             torch = changes.torch_name(made.source)
             text = made.source.segment(call)[:-1].rstrip().rstrip(",")
             new = f"{text}, generator={torch}.Generator().manual_seed(0))"
-            fixes.append(Fix("a generator of its own", [made.source.replace((call, new))]))
+            fixes.append(made.source.fix(call, new, "a generator of its own"))
         return found(
             "loader-shifts-random-stream",
             "wrong number",

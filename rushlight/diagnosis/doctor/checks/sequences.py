@@ -6,7 +6,6 @@ import ast
 from typing import ClassVar
 
 from ... import changes
-from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places
 from ..places import found
@@ -56,7 +55,7 @@ class Squeezed(Check):
         if isinstance(node, ast.Call) and tensor is not None:
             which = str(others[0]) if len(others) == 1 else f"({', '.join(map(str, others))})"
             new = changes.method(source, tensor, f"squeeze({which})")
-            fixes.append(Fix(new, [source.replace((node, new))]))
+            fixes.append(source.fix(node, new))
         left = tuple(n for n in one if n != 1)
         evidence = [
             (

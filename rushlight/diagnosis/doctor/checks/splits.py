@@ -308,7 +308,7 @@ def _other_part(source, valid) -> list[Fix]:
             if words & VALIDATING and not words & TRAINING and called(node.value) != "DataLoader":
                 is_set = words & {"set", "ds", "data", "dataset", "subset"} or len(words) == 1
                 if is_set:
-                    return [Fix(name.id, [source.replace((valid.given, name.id))])]
+                    return [source.fix(valid.given, name.id)]
     return []
 
 

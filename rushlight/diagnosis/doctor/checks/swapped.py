@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import difflib
 
-from ...finding import Fix
 from ...registry import Check, check
 from ...values import parameters_of
 from .. import places
@@ -63,7 +62,7 @@ class Swapped(Check):
             if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) in self.names.values()
         ]
         if len(same) == 1:
-            fixes.append(Fix(f"{name}.parameters()", [source.replace((same[0], name))]))
+            fixes.append(source.fix(same[0], name, f"{name}.parameters()"))
         count = len(list(module.parameters()))
         return found(
             "optimizer-misses-parameters",

@@ -276,13 +276,13 @@ def _in_place(source, statement) -> list[Fix]:
     """The new values written into the parameter, and no assignment of a new one."""
     if isinstance(statement, ast.Expr) and changes.keyword(statement.value, "assign") is not None:
         text = changes.without_keyword(source, statement.value, "assign")
-        return [Fix("without assign", [source.replace((statement.value, text))])]
+        return [source.fix(statement.value, text, "without assign")]
     value = getattr(statement, "value", None)
     if not isinstance(statement, ast.Assign) or called(value) != "Parameter" or not value.args:
         return []
     target, given = source.segment(statement.targets[0]), source.segment(value.args[0])
     text = f"{target}.data.copy_({given})"
-    return [Fix(f"{text}, into the one both hold", [source.replace((statement, text))])]
+    return [source.fix(statement, text, f"{text}, into the one both hold")]
 
 
 def _spelled(name: str, path: str) -> str:

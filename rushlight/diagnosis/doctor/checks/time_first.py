@@ -7,7 +7,6 @@ from typing import ClassVar
 from rushlight import _C, nn
 
 from ... import changes, graphs, upstream
-from ...finding import Fix
 from ...registry import Check, check
 from ...values import describe_module
 from ..passes import LOSSES
@@ -80,5 +79,5 @@ class TimeFirst(Check):
             f"{type(module).__name__} takes the batch for time",
             [f"{read}; {count} losses had {shape[0]} targets"],
             [(site, "the loss that counts the samples")],
-            [Fix("batch_first=True", [spot.source.replace((spot.node, text))])],
+            [spot.fix(text, "batch_first=True")],
         )  # fmt: skip

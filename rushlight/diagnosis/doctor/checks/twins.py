@@ -160,7 +160,7 @@ class Copy:
         if not isinstance(self.target, ast.Attribute):
             return []
         text = f"{self.source.segment(self.target)} = {self.source.segment(self.value)}"
-        return [Fix(text, [self.source.replace((self.statement, text))])]
+        return [self.source.fix(self.statement, text)]
 
 
 def _copy_at(site) -> Copy | None:

@@ -114,7 +114,7 @@ class Unheld(Check):
         is_call = isinstance(given, ast.Call) and ast.unparse(given.func).endswith(".parameters")
         if is_call and id(model) in self.names:
             text = f"[*{site.source.segment(given)}, *{name}.parameters()]"
-            fixes.append(Fix(text, [site.source.replace((given, text))]))
+            fixes.append(site.source.fix(given, text))
         return found(
             "optimizer-misses-parameters", "wrong result", site,
             f"the optimizer holds nothing of {name}, which is trained, too", evidence, [], fixes,
@@ -126,7 +126,7 @@ class Unheld(Check):
         node = places.operand(site, 1)
         if node is not None:
             text = changes.method(site.source, node, "detach()")
-            fixes.append(Fix(text, [site.source.replace((node, text))]))
+            fixes.append(site.source.fix(node, text))
         count = sum(p.numel() for p in left)
         said = f"{count:,} values of {name} get gradients in each of {self.steps} steps"
         return found(
@@ -154,7 +154,7 @@ class Unheld(Check):
         name = self.names.get(id(model))
         if given is not None and name is not None and not isinstance(given, ast.Name):
             text = f"{self.spelled(given, name)}.parameters()"
-            fixes.append(Fix(text, [site.source.replace((given, text))]))
+            fixes.append(site.source.fix(given, text))
         return found(
             "optimizer-misses-parameters", "wrong result", site,
             f"the optimizer holds only a part of {type(model).__name__}", evidence, [], fixes,

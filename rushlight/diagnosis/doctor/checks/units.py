@@ -67,9 +67,9 @@ class Dead(Check):
             if said in ("zeros_", "zero_") and node.args:
                 func = source.segment(node.func)[: -len(said)] + "normal_"
                 text = f"{func}({source.segment(node.args[0])}, std=0.1)"
-                fixes.append(Fix(text, [source.replace((node, text))]))
+                fixes.append(source.fix(node, text))
             elif numbers:
-                fixes.append(Fix("0.0 there", [source.replace((numbers[-1], "0.0"))]))
+                fixes.append(source.fix(numbers[-1], "0.0", "0.0 there"))
         return found(
             "relu-dead", "wrong result", (writer[0], writer[2]),
             f"{dead} of {units} units of a ReLU never fire", evidence,
@@ -114,7 +114,7 @@ class Dead(Check):
             name = source.segment(call.func)
             new = f"{name.removesuffix('ReLU')}LeakyReLU"
             if name.endswith("ReLU"):
-                fixes.append(Fix(f"{new} instead", [source.replace((call.func, new))]))
+                fixes.append(source.fix(call.func, new, f"{new} instead"))
         elif (call := places.call_at(site)) is not None:
             name = site.source.segment(call.func)
             if name.endswith("relu") and not places.is_method(site):

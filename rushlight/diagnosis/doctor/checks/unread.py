@@ -8,7 +8,6 @@ from typing import ClassVar
 import rushlight
 from rushlight.utils.data import DataLoader
 
-from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places
 from ..places import found
@@ -74,7 +73,7 @@ class Unread(Check):
         here = self.names[site].get(id(loader))
         walked = loop.iter if loop is not None else None
         if here is not None and isinstance(walked, (ast.Name, ast.Attribute)):
-            fixes.append(Fix(here, [site.source.replace((walked, here))]))
+            fixes.append(site.source.fix(walked, here))
         over = "without gradients went over the loader that is trained with"
         return found(
             "loader-never-read", "wrong number", site,

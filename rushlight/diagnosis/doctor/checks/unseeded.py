@@ -162,7 +162,7 @@ class Unseeded(Check):
         call, fixes = places.call_at(site), []
         if call is not None and not call.args:
             text = f"{site.source.segment(call.func)}(0)"
-            fixes.append(Fix(text, [site.source.replace((call, text))]))
+            fixes.append(site.source.fix(call, text))
         seeded = next(iter(self.seeded.values()))
         count = self.generators[site]
         evidence = [f"default_rng() was given no number, {count} of {count} times"]

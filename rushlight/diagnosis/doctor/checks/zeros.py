@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from rushlight import _C
 
-from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
 from ...values import parameters_of
@@ -66,7 +65,7 @@ class Zeros(Check):
         if getattr(func, "attr", "") == "zeros_" and len(getattr(node, "args", ())) == 1:
             text = source.segment(func).removesuffix("zeros_") + "normal_"
             text = f"{text}({source.segment(node.args[0])}, std=0.02)"
-            fixes.append(Fix(text, [source.replace((node, text))]))
+            fixes.append(source.fix(node, text))
         return [
             found(
                 "weights-all-zero", "wrong result", (writer[0], writer[2]),
