@@ -377,7 +377,7 @@ def _one_loader(one, two) -> list[Fix]:
     nested = any(isinstance(n, ast.Tuple) and len(n.elts) == 1 for n in inner)
     if not zips or None in loops or nested or isinstance(calls[0].args[0], ast.Call):
         return [Fix(said)]
-    prefix = changes.prefix_for(source, "torch.utils.data", "data")
+    prefix = changes.prefix_for(source, "utils.data")
     known = "TensorDataset" in changes.imported(source)
     maker = "TensorDataset" if known else f"{prefix}.TensorDataset"
     text = f"{maker}({', '.join(source.segment(c.args[0]) for c in calls)})"
