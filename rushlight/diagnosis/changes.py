@@ -131,6 +131,15 @@ def within_all(source: Source, run: list[ast.stmt], head: str) -> Edit:
     return Edit(source.file, first, last, text)
 
 
+def with_definition(source: Source, head: ast.stmt, text: str, node: ast.AST, name: str):
+    """Edits: what defines a name before a statement, and the name for a part of it or after it."""
+    first = min([head.lineno, *(d.lineno for d in getattr(head, "decorator_list", []))])
+    changed = source.replace((node, name))
+    if changed.line > first:
+        return [source.insert_before(head, text), changed]
+    return [Edit(source.file, changed.line, changed.end_line, f"{text}\n{changed.text}")]
+
+
 def torch_name(source: Source) -> str:
     """What the file calls torch."""
     for node in ast.walk(source.tree):

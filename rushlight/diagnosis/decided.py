@@ -192,9 +192,9 @@ def _of_entry(source: Source, holder: ast.expr, key, callers: list):
         if isinstance(node, ast.Name):  # the class itself: ``Config.width``
             return _default_of(made.source, _class(made.source, node.id), key, callers)
         return None
-    for keyword in node.keywords:
-        if keyword.arg == key:
-            return made.source, keyword.value, callers, key, ""
+    given = changes.keyword(node, key)
+    if given is not None:
+        return made.source, given, callers, key, ""
     called = node.func.id if isinstance(node.func, ast.Name) else ""
     if frames.called(node) == "parse_args":
         return _of_option(made.source, key)

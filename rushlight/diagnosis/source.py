@@ -11,6 +11,8 @@ from .blocks import block_of, blocks
 from .finding import Edit, Fix
 from .unfolded import on_lines_of_their_own
 
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
 
 class Source:
     """One parsed file. Columns are in characters, lines from 1."""
@@ -103,7 +105,7 @@ class Source:
     def loops_around(self, node: ast.AST) -> list[ast.AST]:
         """The for and while loops around a node in its function, innermost first."""
         loops, node = [], getattr(node, "parent", None)
-        while node is not None and not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        while node is not None and not isinstance(node, _SCOPES):
             if isinstance(node, (ast.For, ast.While)):
                 loops.append(node)
             node = getattr(node, "parent", None)
@@ -210,6 +212,13 @@ class Source:
         for line in self.lines[first - 1 : last]:
             out.append(" " * by + line if by > 0 and line.strip() else line[-by if by < 0 else 0 :])
         return "\n".join(out)
+
+
+def first_of(function: ast.FunctionDef) -> ast.stmt:
+    """The first statement of a function, behind what it says of itself."""
+    first = function.body[0]
+    said = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return function.body[1] if said and function.body[1:] else first
 
 
 def value_of(bound: ast.stmt) -> ast.expr | None:

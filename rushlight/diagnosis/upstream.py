@@ -279,10 +279,15 @@ def _of_a_live_object(raised, spot: Spot):
 def class_source(kind: type) -> tuple[Source, ast.ClassDef] | None:
     """The source of a class of the user's."""
     source = Source.of_module(kind.__module__)
-    for node in ast.walk(source.tree) if source else ():
-        if isinstance(node, ast.ClassDef) and node.name == kind.__name__:
-            return source, node
-    return None
+    return next(classes([source] if source else [], kind.__name__), None)
+
+
+def classes(sources: list[Source], name: str) -> Iterator[tuple[Source, ast.ClassDef]]:
+    """The definitions of classes of that name."""
+    for source in sources:
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.ClassDef) and node.name == name:
+                yield source, node
 
 
 def attribute_of(holder, name: str) -> Spot | None:
@@ -347,6 +352,12 @@ def returned(function) -> list[Spot]:
         and part.value is not None
         and source.function_of(part) is node
     ]
+
+
+def gives_nothing(statement: ast.Return) -> bool:
+    """Whether it is ``return`` or ``return None``."""
+    value = statement.value
+    return value is None or (isinstance(value, ast.Constant) and value.value is None)
 
 
 # ---- The user's files

@@ -55,10 +55,13 @@ def describe(value) -> str:
     kind = type(value)
     if kind.__module__ == "numpy" and hasattr(value, "shape"):
         return f"numpy {value.dtype} array {tuple(value.shape)}"
-    if isinstance(value, (list, tuple, dict, set)):
-        return f"{kind.__name__} of {len(value)}"
-    text = repr(value)
-    return text if len(text) <= 40 else f"a {kind.__name__}"
+    try:
+        if isinstance(value, (list, tuple, dict, set)):
+            return f"{kind.__name__} of {len(value)}"
+        text = repr(value)
+    except Exception:  # methods of the user's own
+        text = ""
+    return text if 0 < len(text) <= 40 and "\n" not in text else f"a {kind.__name__}"
 
 
 def sentence(name: str, tensor, more: str = "") -> str:
@@ -73,8 +76,11 @@ def describe_module(module) -> str:
         return f"Linear({module.in_features} -> {module.out_features})"
     if isinstance(module, nn.Embedding):
         return f"Embedding({module.num_embeddings}, {module.embedding_dim})"
-    extra = module.extra_repr().replace(", inplace=False", "").replace("inplace=False", "")
     name = type(module).__name__
+    try:
+        extra = module.extra_repr().replace(", inplace=False", "").replace("inplace=False", "")
+    except Exception:  # it may read what __init__ has not set
+        extra = ""
     return f"{name}({extra})" if extra and len(extra) <= 40 else name
 
 

@@ -191,7 +191,7 @@ def _ends_without(raised: Raised, at, target, spot=None):
     source, node = found
     if any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in ast.walk(node)):
         return None
-    empty = [r for r in _returns(source, node) if _is_nothing(r)]
+    empty = [r for r in _returns(source, node) if upstream.gives_nothing(r)]
     if not empty and not _falls_through(node.body):
         return None
     result = _result(source, node, _wanted(at))
@@ -229,11 +229,6 @@ def _returns(source: Source, function) -> list[ast.Return]:
         for part in ast.walk(function)
         if isinstance(part, ast.Return) and source.function_of(part) is function
     ]
-
-
-def _is_nothing(statement: ast.Return) -> bool:
-    value = statement.value
-    return value is None or (isinstance(value, ast.Constant) and value.value is None)
 
 
 def _falls_through(body: list[ast.stmt]) -> bool:
@@ -275,7 +270,7 @@ def _wanted(at) -> int:
 
 def _result(source: Source, function, count: int) -> str | None:
     """What a function computed last, or its last ``count`` names."""
-    given = [r.value for r in _returns(source, function) if not _is_nothing(r)]
+    given = [r.value for r in _returns(source, function) if not upstream.gives_nothing(r)]
     tuples = [v for v in given if isinstance(v, ast.Tuple)]
     known = list(dict.fromkeys(_assigned(function.body)))
     if tuples:  # as it returns elsewhere, with None for what is not there

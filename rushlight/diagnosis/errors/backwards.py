@@ -34,35 +34,31 @@ def count(raised: Raised):
     """The return of that function's backward, with None for what is missing."""
     at = raised.innermost
     wanted, got = int(raised.match[2]), int(raised.match[3])
-    for source in upstream.user_sources(raised):
-        for owner in ast.walk(source.tree):
-            if not isinstance(owner, ast.ClassDef) or owner.name != raised.match[1]:
-                continue
-            ends = [
-                node
-                for function in owner.body
-                if isinstance(function, ast.FunctionDef) and function.name == "backward"
-                for node in ast.walk(function)
-                if isinstance(node, ast.Return) and node.value is not None
-            ]
-            if not ends:
-                return None
-            last, fixes = ends[-1], []
-            text = source.segment(last.value)
-            if wanted > got:
-                new = text + ", None" * (wanted - got)
-                fixes.append(source.fix(last.value, new, f"return {new}"))
-            elif isinstance(last.value, ast.Tuple):
-                new = ", ".join(source.segment(e) for e in last.value.elts[:wanted])
-                fixes.append(source.fix(last.value, new, f"return {new}"))
-            return raised.finding(
-                "function-gradient-count",
-                f"{owner.name}.backward returns {got} gradients for {wanted} inputs",
-                (source.file, last.lineno),
-                evidence=[f"forward has {wanted} arguments after ctx, backward gives {got}"],
-                related=at.related("the backward that ran it"),
-                fixes=fixes,
-            )
+    for source, owner in upstream.classes(upstream.user_sources(raised), raised.match[1]):
+        ends = [
+            node
+            for function in owner.body
+            if isinstance(function, ast.FunctionDef) and function.name == "backward"
+            for node in ast.walk(function)
+            if isinstance(node, ast.Return) and node.value is not None
+        ]
+        if not ends:
+            return None
+        last, fixes, new = ends[-1], [], None
+        if wanted > got:
+            new = source.segment(last.value) + ", None" * (wanted - got)
+        elif isinstance(last.value, ast.Tuple):
+            new = ", ".join(source.segment(e) for e in last.value.elts[:wanted])
+        if new is not None:
+            fixes = [source.fix(last.value, new, f"return {new}")]
+        return raised.finding(
+            "function-gradient-count",
+            f"{owner.name}.backward returns {got} gradients for {wanted} inputs",
+            (source.file, last.lineno),
+            evidence=[f"forward has {wanted} arguments after ctx, backward gives {got}"],
+            related=at.related("the backward that ran it"),
+            fixes=fixes,
+        )
     return None
 
 
@@ -74,19 +70,10 @@ def hook(raised: Raised):
     if len(found) != 1 or not found[0].node.args:
         return None
     spot = found[0]
-    given, fixes, place = spot.node.args[0], [], spot.place
-    body, parameter = None, None
-    source = spot.source
-    if isinstance(given, ast.Lambda):
-        body, parameter = given.body, given.args.args[0].arg
-    elif isinstance(given, ast.Name):
-        for node in ast.walk(source.tree):
-            if isinstance(node, ast.FunctionDef) and node.name == given.id:
-                ends = [n for n in ast.walk(node) if isinstance(n, ast.Return) and n.value]
-                body = ends[-1].value if ends else None
-                parameter = node.args.args[0].arg
-                place = (source.file, ends[-1].lineno) if ends else place
+    source, fixes, place = spot.source, [], spot.place
+    body, parameter = _of_hook(source, spot.node.args[0])
     if body is not None:
+        place = (source.file, body.lineno)
         new = f"({source.segment(body)}).expand_as({parameter})"
         fixes.append(source.fix(body, new))
     return raised.finding(
@@ -97,3 +84,15 @@ def hook(raised: Raised):
         related=at.related("the backward that ran it"),
         fixes=fixes,
     )
+
+
+def _of_hook(source, given: ast.expr):
+    """(what a hook returns, its parameter's name), of a lambda or a function of the file."""
+    if isinstance(given, ast.Lambda) and given.args.args:
+        return given.body, given.args.args[0].arg
+    for node in ast.walk(source.tree) if isinstance(given, ast.Name) else ():
+        if isinstance(node, ast.FunctionDef) and node.name == given.id and node.args.args:
+            ends = [n for n in ast.walk(node) if isinstance(n, ast.Return) and n.value]
+            if ends:
+                return ends[-1].value, node.args.args[0].arg
+    return None, None

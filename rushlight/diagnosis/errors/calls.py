@@ -9,7 +9,7 @@ from rushlight import nn
 from rushlight.utils.data import DataLoader, IterableDataset
 
 from .. import changes, trial, upstream, values
-from ..finding import Edit, Fix
+from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised
 
@@ -134,7 +134,8 @@ def _in_sequence(raised: Raised, at):
                 "        return super().forward(*args)[0]",
                 "",
             ]
-            edits = _joined(spot.source, head, "\n".join(lines), spot.node.func, name)
+            text = "\n".join(lines)
+            edits = changes.with_definition(spot.source, head, text, spot.node.func, name)
             return raised.finding(
                 "result-is-tuple",
                 f"{type(inner).__name__} returns (output, state), the next layer wants a tensor",
@@ -144,15 +145,6 @@ def _in_sequence(raised: Raised, at):
                 fixes=[Fix(f"{name}: a {func} that returns its output alone", edits)],
             )
     return None
-
-
-def _joined(source, head, text, node, name) -> list[Edit]:
-    """Lines before a statement, and a part of it (or of what follows) replaced."""
-    first = min([head.lineno, *(d.lineno for d in getattr(head, "decorator_list", []))])
-    changed = source.replace((node, name))
-    if changed.line > first:
-        return [source.insert_before(head, text), changed]
-    return [Edit(source.file, changed.line, changed.end_line, f"{text}\n{changed.text}")]
 
 
 # ---- A class, or a module, for a tensor

@@ -100,12 +100,8 @@ def nothing(raised: Raised):
     if found is None or isinstance(found[1], ast.Lambda):
         return None
     source, function = found
-    empty = [
-        n
-        for n in ast.walk(function)
-        if isinstance(n, ast.Return)
-        and (n.value is None or (isinstance(n.value, ast.Constant) and n.value.value is None))
-    ]
+    ends = (n for n in ast.walk(function) if isinstance(n, ast.Return))
+    empty = [n for n in ends if upstream.gives_nothing(n)]
     place = (source.file, empty[0].lineno if empty else function.body[-1].end_lineno)
     fixes = []
     for spot in upstream.calls(upstream.user_sources(raised), "DataLoader")[:1]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from rushlight import nn
+
 from .. import changes, construction, frames, upstream, values
-from ..finding import Edit, Fix
+from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised
 
@@ -120,12 +122,8 @@ def unused(raised: Raised):
 @explains(RuntimeError, r"graph leaves\) support the deepcopy protocol")
 def copied(raised: Raised):
     """The attribute that holds a result, detached where it is assigned."""
-    from rushlight import nn
-
-    from .. import values
-
     at = raised.innermost
-    for held in [*at.names.values(), *at.frame.f_globals.values()]:
+    for held in raised.held():
         for module in held.modules() if isinstance(held, nn.Module) else ():
             for name, value in vars(module).items():
                 if not values.is_tensor(value) or value.grad_fn is None:
@@ -159,12 +157,13 @@ def _kept(raised: Raised, at, source, statement, name, value):
     reads = [
         n
         for n in ast.walk(function)
-        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)
-        and ast.unparse(n) == goal and n.lineno > statement.end_lineno
-    ]  # fmt: skip
-    space = source.indentation(statement)
-    lines = f"{space}{local} = {source.segment(statement.value)}\n{space}{goal} = {local}.detach()"
-    edits = [Edit(source.file, statement.lineno, statement.end_lineno, lines)]
+        if isinstance(n, ast.Attribute)
+        and isinstance(n.ctx, ast.Load)
+        and ast.unparse(n) == goal
+        and n.lineno > statement.end_lineno
+    ]
+    text = f"{local} = {source.segment(statement.value)}\n{goal} = {local}.detach()"
+    edits = [source.instead(statement, text)]
     edits += [source.replace((n, local)) for n in reads]
     return raised.finding(
         "copy-of-result",

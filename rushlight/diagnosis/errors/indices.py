@@ -11,7 +11,7 @@ from .. import changes, construction, graphs, upstream, values
 from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised
-from .targets import _converted
+from .targets import converted
 
 kind(
     "embedding-index",
@@ -188,7 +188,7 @@ def classes(raised: Raised):
         return None
     if low >= 1 and high == count:
         evidence.append(f"the least label is {low}: they are counted from 1")
-        return _converted(
+        return converted(
             raised,
             target,
             1,

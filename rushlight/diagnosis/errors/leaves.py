@@ -212,10 +212,7 @@ def _should_require(raised: Raised, id: str, title: str):
         text = f"{at.source.segment(part)}.requires_grad_()"
         edit = at.source.insert_before(at.statement, text)
         return raised.finding(id, title, evidence=evidence, fixes=[Fix(text, [edit])])
-    if (
-        changes.keyword(spot.node, "requires_grad") is not None
-        or upstream.called(spot.node) in _TAKES_REQUIRES_GRAD
-    ):
+    if changes.keyword(spot.node, "requires_grad") is not None or takes_requires_grad(spot.node):
         text = changes.with_keyword(spot.source, spot.node, "requires_grad", "True")
         fixes.append(spot.fix(text))
     text = changes.method(spot.source, spot.node, "requires_grad_()")
@@ -231,15 +228,15 @@ def _should_require(raised: Raised, id: str, title: str):
     )
 
 
-_TAKES_REQUIRES_GRAD = {"tensor", "zeros", "ones", "full", "rand", "randn", "empty", "arange"} | {
-    "linspace",
-    "eye",
-    "logspace",
-    "zeros_like",
-    "ones_like",
-    "rand_like",
-    "randn_like",
-}
+_MAKING = frozenset(
+    "tensor zeros ones full rand randn empty arange linspace eye logspace zeros_like ones_like "
+    "rand_like randn_like".split()
+)
+
+
+def takes_requires_grad(call: ast.AST) -> bool:
+    """Whether a call makes a tensor and takes requires_grad."""
+    return upstream.called(call) in _MAKING
 
 
 @explains(RuntimeError, r"Can't call numpy\(\) on Tensor that requires grad")
@@ -376,10 +373,6 @@ def _kept_leaf(at, node, owner) -> list[Fix]:
         sign = operator.get(type(value.op))
         if sign:
             new = f"{spot.source.segment(target)} {sign} {spot.source.segment(value.right)}"
-            space = spot.source.indentation(statement)
-            text = f"{space}with {torch}.no_grad():\n{space}    {new}"
-            edit = type(spot.source.replace((statement, new)))(
-                spot.file, statement.lineno, statement.end_lineno, text
-            )
+            edit = spot.source.instead(statement, f"with {torch}.no_grad():\n    {new}")
             return [Fix(f"{new} under {torch}.no_grad(): the leaf stays", [edit])]
     return []

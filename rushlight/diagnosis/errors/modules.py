@@ -8,6 +8,7 @@ import difflib
 from .. import upstream
 from ..finding import Edit, Fix
 from ..registry import explains, kind
+from ..source import first_of
 from . import Raised
 
 kind(
@@ -31,62 +32,81 @@ super().__init__() first, before the first layer is assigned.
 
 @explains(NotImplementedError, r'Module \[(\w+)\] is missing the required "forward" function')
 def forward(raised: Raised):
-    """Looks for the function in the class's source."""
-    if raised.match[1] in ("ModuleList", "ModuleDict"):
+    """The function in the class's source that was to be its forward."""
+    name = raised.match[1]
+    if name in ("ModuleList", "ModuleDict"):
         return None
-    module = next(
-        (m for m in reversed(raised.modules()) if type(m).__name__ == raised.match[1]), None
-    )
-    kind_ = type(module) if module is not None else _class_named(raised, raised.match[1])
+    running = next((m for m in reversed(raised.modules()) if type(m).__name__ == name), None)
+    kind_ = type(running) if running is not None else _class_named(raised, name)
     found = upstream.class_source(kind_) if kind_ is not None else None
     if found is None:
         return None
-    source, node = found
-    at = raised.innermost
-    related = at.related("the call that needed it")
-    functions = [f for f in ast.walk(node) if isinstance(f, ast.FunctionDef)]
+    source, owner = found
+    functions = [f for f in ast.walk(owner) if isinstance(f, ast.FunctionDef)]
     nested = [f for f in functions if f.name == "forward" and source.function_of(f) is not None]
     if nested:
-        function, holder = nested[0], source.function_of(nested[0])
-        edit = _moved(source, function, node)
-        return raised.finding(
-            "forward-missing",
-            f"forward is a local function of {holder.name}: {node.name} has no forward",
-            (source.file, function.lineno),
-            evidence=[
-                (
-                    f"line {function.lineno} is indented {function.col_offset} columns, methods of "
-                    f"{node.name} {node.body[0].col_offset}"
-                )
-            ],
-            related=related,
-            fixes=[Fix(f"def forward moved to the body of {node.name}", [edit])],
-        )
-    methods = [f for f in functions if f in node.body and f.name != "__init__"]
+        return _indented(raised, source, owner, nested[0])
+    methods = [f for f in functions if f in owner.body and f.name != "__init__"]
+    method = _meant(methods)
+    if method is not None:
+        return _named_otherwise(raised, source, owner, method)
+    return raised.finding(
+        "forward-missing",
+        f"{owner.name} defines no forward",
+        (source.file, owner.lineno),
+        related=raised.innermost.related(NEEDED),
+        evidence=[f"its methods: {', '.join(m.name for m in methods) or 'none'}"],
+    )
+
+
+NEEDED = "the call that needed it"
+USUAL = ("call", "__call__", "predict", "run", "apply")  # what forward is called elsewhere
+
+
+def _indented(raised: Raised, source, owner: ast.ClassDef, function: ast.FunctionDef):
+    """forward stands one step too far to the right, inside of another method."""
+    holder = source.function_of(function)
+    return raised.finding(
+        "forward-missing",
+        f"forward is a local function of {holder.name}: {owner.name} has no forward",
+        (source.file, function.lineno),
+        evidence=[
+            (
+                f"line {function.lineno} is indented {function.col_offset} columns, methods of "
+                f"{owner.name} {owner.body[0].col_offset}"
+            )
+        ],
+        related=raised.innermost.related(NEEDED),
+        fixes=[
+            Fix(
+                f"def forward moved to the body of {owner.name}",
+                [_moved(source, function, owner)],
+            )
+        ],
+    )
+
+
+def _meant(methods: list[ast.FunctionDef]) -> ast.FunctionDef | None:
+    """The method that was meant: spelt nearly so, called as elsewhere, or the only one."""
     near = difflib.get_close_matches("forward", [m.name.strip("_") for m in methods], 1, 0.6)
-    usual = [m for m in methods if m.name in ("call", "__call__", "predict", "run", "apply")]
-    wrong = [m for m in methods if near and m.name.strip("_") == near[0]] or usual
+    wrong = [m for m in methods if near and m.name.strip("_") == near[0]]
+    wrong = wrong or [m for m in methods if m.name in USUAL]
     if not wrong and len(methods) == 1:
         wrong = methods
-    if not wrong:
-        place = (source.file, node.lineno)
-        return raised.finding(
-            "forward-missing",
-            f"{node.name} defines no forward",
-            place,
-            related=related,
-            evidence=[f"its methods: {', '.join(m.name for m in methods) or 'none'}"],
-        )
-    method = wrong[0]
+    return wrong[0] if wrong else None
+
+
+def _named_otherwise(raised: Raised, source, owner: ast.ClassDef, method: ast.FunctionDef):
+    """The method under its right name."""
     line = source.lines[method.lineno - 1]
     text = line.replace(f"def {method.name}", "def forward", 1)
     edit = Edit(source.file, method.lineno, method.lineno, text)
     return raised.finding(
         "forward-missing",
-        f"{node.name} has {method.name}, and no forward",
+        f"{owner.name} has {method.name}, and no forward",
         (source.file, method.lineno),
         evidence=[f"a module's call runs forward; {method.name} is never looked up"],
-        related=related,
+        related=raised.innermost.related(NEEDED),
         fixes=[Fix(text.strip(), [edit])],
     )
 
@@ -117,7 +137,7 @@ def no_super(raised: Raised):
     function = at.source.function_of(at.node) if at.node is not None else None
     if function is None or function.name != "__init__":
         return None
-    edit = at.source.insert_before(_first_statement(function), "super().__init__()")
+    edit = at.source.insert_before(first_of(function), "super().__init__()")
     edits = [edit]
     for node in ast.walk(function):  # a call that comes too late goes
         if isinstance(node, ast.Expr) and upstream.called(node.value) == "__init__":
@@ -130,10 +150,3 @@ def no_super(raised: Raised):
         related=at.related("the assignment that failed"),
         fixes=[Fix("super().__init__() as the first line", edits)],
     )
-
-
-def _first_statement(function: ast.FunctionDef) -> ast.stmt:
-    first = function.body[0]
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and function.body[1:]:
-        return function.body[1]
-    return first

@@ -369,28 +369,26 @@ def without_self(raised: Raised):
     """``def forward(x)`` in a class."""
     if int(raised.match[4]) != int(raised.match[3]) + 1:
         return None
-    for source in upstream.user_sources(raised):
-        for owner in ast.walk(source.tree):
-            if not isinstance(owner, ast.ClassDef) or owner.name != raised.match[1]:
-                continue
-            for function in owner.body:
-                if getattr(function, "name", "") != raised.match[2]:
-                    continue
-                names = [a.arg for a in function.args.args]
-                if names[:1] in (["self"], ["cls"]) or function.decorator_list:
-                    return None
-                line, at = source.lines[function.lineno - 1], raised.innermost
-                rest = "self, " if names else "self"
-                text = line.replace(f"{function.name}(", f"{function.name}({rest}", 1)
-                edit = Edit(source.file, function.lineno, function.lineno, text)
-                return raised.finding(
-                    "self-missing",
-                    f"{owner.name}.{function.name} has no self",
-                    (source.file, function.lineno),
-                    evidence=[f"{raised.match[4]} arguments arrive, {raised.match[3]} have a name"],
-                    related=at.related("the call that failed"),
-                    fixes=[Fix(text.strip(), [edit])],
-                )
+    for source, owner in upstream.classes(upstream.user_sources(raised), raised.match[1]):
+        named = (f for f in owner.body if getattr(f, "name", "") == raised.match[2])
+        function = next(named, None)
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        names = [a.arg for a in function.args.args]
+        if names[:1] in (["self"], ["cls"]) or function.decorator_list:
+            return None
+        line, at = source.lines[function.lineno - 1], raised.innermost
+        rest = "self, " if names else "self"
+        text = line.replace(f"{function.name}(", f"{function.name}({rest}", 1)
+        edit = Edit(source.file, function.lineno, function.lineno, text)
+        return raised.finding(
+            "self-missing",
+            f"{owner.name}.{function.name} has no self",
+            (source.file, function.lineno),
+            evidence=[f"{raised.match[4]} arguments arrive, {raised.match[3]} have a name"],
+            related=at.related("the call that failed"),
+            fixes=[Fix(text.strip(), [edit])],
+        )
     return None
 
 

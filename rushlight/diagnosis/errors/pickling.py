@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import pickle
 
-from .. import upstream
-from ..finding import Edit, Fix
+from .. import changes, upstream
+from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised
 
@@ -26,13 +26,14 @@ function inside of a function has none. Define it at the top of the file.
     r"|Can't pickle <function <lambda>",
 )
 def local(raised: Raised):
-    """The lambda or def, moved to the top of its file."""
+    """The lambda, as a function at the top of its file."""
     at = raised.innermost
     name = (raised.match[1] or "<lambda>").rpartition(".")[2].strip("'")
+    if name != "<lambda>":
+        return None
     for source in upstream.user_sources(raised):
         for node in ast.walk(source.tree):
-            is_lambda = name == "<lambda>" and isinstance(node, ast.Lambda)
-            if is_lambda and _keeps_to_itself(node) and _is_passed(node):
+            if isinstance(node, ast.Lambda) and _is_passed(node) and _is_plain(node.args):
                 return _found(raised, at, source, node)
     return None
 
@@ -41,8 +42,8 @@ def _is_passed(node: ast.Lambda) -> bool:
     return isinstance(getattr(node, "parent", None), (ast.keyword, ast.Call, ast.Assign))
 
 
-def _keeps_to_itself(node: ast.Lambda) -> bool:
-    return not node.args.vararg and not node.args.kwonlyargs
+def _is_plain(arguments: ast.arguments) -> bool:
+    return not arguments.vararg and not arguments.kwonlyargs
 
 
 def _found(raised: Raised, at, source, node):
@@ -51,14 +52,8 @@ def _found(raised: Raised, at, source, node):
     head = source.statement_of(node)
     while getattr(head, "parent", None) is not source.tree:
         head = head.parent
-    body = f"def {name}({ast.unparse(node.args)}):\n    return {source.segment(node.body)}\n"
-    changed = source.replace((node, name))
-    first = min([head.lineno, *(d.lineno for d in getattr(head, "decorator_list", []))])
-    if changed.line > first:
-        edits = [source.insert_before(head, body + "\n"), changed]
-    else:
-        text = f"{body}\n{changed.text}"
-        edits = [Edit(source.file, changed.line, changed.end_line, text)]
+    body = f"def {name}({ast.unparse(node.args)}):\n    return {source.segment(node.body)}\n\n"
+    edits = changes.with_definition(source, head, body, node, name)
     place = (source.file, node.lineno)
     return raised.finding(
         "local-function-pickled",

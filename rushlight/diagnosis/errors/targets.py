@@ -75,7 +75,7 @@ def column(raised: Raised):
     one = target.shape[1] == 1
     evidence = [f"target is {values.describe(target)}; class indices are ({target.shape[0]},)"]
     if one:
-        return _converted(
+        return converted(
             raised,
             target,
             "squeeze(1)",
@@ -85,7 +85,7 @@ def column(raised: Raised):
         )
     if bool(((target == 0) | (target == 1)).all()) and bool((target.sum(1) == 1).all()):
         evidence.append("each row has a single 1: one-hot")
-        return _converted(
+        return converted(
             raised,
             target,
             "argmax(1)",
@@ -97,7 +97,7 @@ def column(raised: Raised):
     return None
 
 
-def _converted(
+def converted(
     raised, target, method, id: str, title: str, evidence, others=(), write=changes.method
 ):
     """A finding where the target entered: the method goes behind that, or the argument.
@@ -241,7 +241,7 @@ def dtype(raised: Raised):
     if encoded is not None:
         return encoded
     what = "index" if isinstance(raised.error, IndexError) else "target"
-    return _converted(
+    return converted(
         raised,
         target,
         method,
@@ -357,7 +357,7 @@ def spatial(raised: Raised):
     target = upstream.inner(raised.error, "target")
     if not values.is_tensor(target) or target.dim() != 4 or target.shape[1] != 1:
         return None
-    return _converted(
+    return converted(
         raised,
         target,
         "squeeze(1)",

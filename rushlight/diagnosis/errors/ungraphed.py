@@ -14,6 +14,7 @@ from ..finding import Edit, Fix, Related, shortened
 from ..registry import explains, kind
 from ..source import Source
 from . import Raised
+from .leaves import takes_requires_grad
 
 kind(
     "loss-without-graph",
@@ -360,10 +361,8 @@ class _Search:
         spot = upstream.of_tensor(chosen[0][1])
         if spot is None or not isinstance(spot.node, ast.Call):
             return []
-        from .leaves import _TAKES_REQUIRES_GRAD
-
         text = changes.method(spot.source, spot.node, "requires_grad_()")
-        if upstream.called(spot.node) in _TAKES_REQUIRES_GRAD:
+        if takes_requires_grad(spot.node):
             text = changes.with_keyword(spot.source, spot.node, "requires_grad", "True")
         fix = spot.fix(text)
         return [Cut(spot, f"{ast.unparse(chosen[0][0])} does not require grad", [fix])]

@@ -10,6 +10,7 @@ from .. import changes, construction, decided, upstream, values
 from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
+from .broadcast import aligned
 from .heads import near
 
 kind(
@@ -232,11 +233,8 @@ def _assigned(raised: Raised, at):
     if not isinstance(statement, ast.Assign):
         return None
     place, value = upstream.value(at, at.node), upstream.value(at, statement.value)
-    place = _read(at, place)
     if not values.is_tensor(value) or not values.is_tensor(place):
         return None
-    from .broadcast import aligned
-
     fixes = []
     have, want = tuple(value.shape), tuple(place.shape)
     ways = [
@@ -255,11 +253,3 @@ def _assigned(raised: Raised, at):
         evidence=aligned(names, [place, value]),
         fixes=fixes,
     )
-
-
-def _read(at, place):
-    if place is not None:
-        return place
-    from .. import trial
-
-    return trial.value(at.frame, at.names, at.source.segment(at.node))

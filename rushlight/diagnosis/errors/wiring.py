@@ -7,7 +7,7 @@ import ast
 from rushlight import nn
 
 from .. import changes, frames, upstream, values
-from ..finding import Fix, Related
+from ..finding import Edit, Fix, Related
 from ..registry import explains, kind
 from . import Raised
 
@@ -156,7 +156,7 @@ def misspelt(raised: Raised):
             if isinstance(method, ast.FunctionDef) and method.name.strip("_") in ("init", "int"):
                 line = source.lines[method.lineno - 1]
                 new = line.replace(method.name, "__init__", 1)
-                edit = type(source.remove(method))(source.file, method.lineno, method.lineno, new)
+                edit = Edit(source.file, method.lineno, method.lineno, new)
                 place = (source.file, method.lineno)
                 return raised.finding(
                     "init-misspelt",
@@ -186,10 +186,7 @@ def ended(raised: Raised):
     written, again = at.source.segment(statement), spot.source.segment(spot.node)
     lines = ["try:", f"    {written}", "except StopIteration:"]
     lines += [f"    {at.source.segment(name)} = {again}", f"    {written}"]
-    space = at.source.indentation(statement)
-    edit = type(at.source.remove(statement))(
-        at.file, statement.lineno, statement.end_lineno, "\n".join(space + row for row in lines)
-    )
+    edit = at.source.instead(statement, "\n".join(lines))
     count = upstream.value(spot.at or at, spot.node.args[0]) if spot.node.args else None
     size = f" of {len(count)} batches" if hasattr(count, "__len__") else ""
     return raised.finding(

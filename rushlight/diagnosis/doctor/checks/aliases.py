@@ -13,6 +13,7 @@ from ... import changes
 from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
+from ...source import first_of
 from ...values import address_of
 from .. import places
 from ..calls import is_user
@@ -241,11 +242,9 @@ class Arguments(Check):
             fixes.append(source.fix(statement, text))
         function = source.function_of(statement)
         if function is not None:
-            body = function.body
-            doc = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
-            first = body[1] if doc and body[1:] else body[0]
             text = f"{name} = {name}.clone()"
-            fixes.append(Fix(f"{text} first", [source.insert_before(first, text)]))
+            edit = source.insert_before(first_of(function), text)
+            fixes.append(Fix(f"{text} first", [edit]))
         evidence = [
             (
                 f"{kind_} wrote into the memory of {name}, which {site.function} was given; line "

@@ -9,6 +9,7 @@ from typing import ClassVar
 from ... import changes
 from ...finding import Fix
 from ...registry import Check, check, kind
+from ...source import first_of
 from .. import places
 from ..places import found
 
@@ -174,14 +175,8 @@ class Copies(Check):
             known = torch in changes.imported(source)
             lines = f"if self.{name} is None:\n" + ("" if known else "    import torch\n")
             lines += f"    self.{name} = {again}"
-            first = getitem.body[0]
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and len(getitem.body) > 1
-            ):
-                first = getitem.body[1]
-            edits = [source.replace((value, "None")), source.insert_before(first, lines)]
+            first = source.insert_before(first_of(getitem), lines)
+            edits = [source.replace((value, "None")), first]
             fixes.append(Fix("made in each worker, from its own seed", edits))
         evidence = [f"{workers} workers each began with a copy of one {type(generator).__name__}"]
         return found(
@@ -201,12 +196,6 @@ class Copies(Check):
             seed += " % 2**32"
         if type(generator).__module__.startswith("rushlight"):
             return f"{torch}.Generator().manual_seed({seed})"
-        if (
-            not call.args
-            and isinstance(call.func, ast.Attribute)
-            and isinstance(call.func.value, ast.Call)
-        ):
-            return f"{func}({seed})"
         return f"{func}({seed})"
 
     def getitem(self, source, statement):

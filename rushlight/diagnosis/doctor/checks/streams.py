@@ -9,7 +9,7 @@ from typing import ClassVar
 from rushlight import _C
 
 from ... import changes, upstream
-from ...finding import Fix
+from ...finding import Edit, Fix
 from ...registry import Check, check, kind
 from ..loaders import Recent
 from ..places import found
@@ -87,7 +87,7 @@ class Streams(Check):
 def _with_lines(source, statement, head, node, text):
     changed = source.replace((node, text))
     lines = source.indented(statement, head)
-    return [type(changed)(changed.file, changed.line, changed.end_line, f"{lines}\n{changed.text}")]
+    return [Edit(changed.file, changed.line, changed.end_line, f"{lines}\n{changed.text}")]
 
 
 def _key(batch) -> str:
