@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from rushlight import _C, nn
 
-from .. import changes
+from .. import changes, upstream
 from ..finding import Edit, Finding, Related
 from ..source import Source
 from ..unfolded import on_lines_of_their_own
@@ -113,6 +113,13 @@ def operand(site: Site, number: int):
     return None
 
 
+def dimension(call: ast.Call, *numbers: int) -> ast.expr | None:
+    """Where a call says along which dimension: ``dim=``, or one of some numbers by place."""
+    written = {str(number) for number in numbers}
+    by_place = (a for a in call.args if ast.unparse(a) in written)
+    return changes.keyword(call, "dim") or next(by_place, None)
+
+
 def at_place(nodes: list, number: int):
     return nodes[number] if number < len(nodes) else None
 
@@ -148,21 +155,14 @@ def is_method(site: Site) -> bool:
 
 def built(module) -> tuple[Source, ast.Call] | None:
     """The user's innermost call that made a module, with its file."""
-    for file, _, line, end_line, column, end_column in _C._built(module):
-        source = Source.of(file)
-        node = source.node_at(line, end_line, column, end_column) if source else None
-        if isinstance(node, ast.Call):
-            return source, node
-        return None
-    return None
+    spot = upstream.of_place(next(iter(_C._built(module)), None))
+    return (spot.source, spot.node) if spot and isinstance(spot.node, ast.Call) else None
 
 
 def origin_node(thing):
     """(Source, node) of the expression that made a tensor or graph node, or None."""
-    origin = _C._origin(thing)
-    source = Source.of(origin[0]) if origin else None
-    node = source.node_at(*origin[2:6]) if source else None
-    return (source, node) if node is not None else None
+    spot = upstream.of_place(_C._origin(thing))
+    return (spot.source, spot.node) if spot is not None else None
 
 
 def moved_after(source: Source, statement: ast.stmt, target: ast.stmt) -> Edit | None:

@@ -9,11 +9,10 @@ from typing import ClassVar
 
 from rushlight import _C, nn
 
-from ... import changes
+from ... import changes, frames
 from ...finding import Fix
-from ...frames import called
 from ...registry import Check, check, kind
-from ...source import first_of
+from ...source import Source, first_of
 from ...values import address_of
 from .. import places
 from ..calls import is_user
@@ -153,11 +152,10 @@ class Repeated(Check):
         """``states.append(state)`` of a tensor that goes on changing in place."""
         source = site.source
         for node in ast.walk(source.tree):
-            if called(node) != "append" or len(node.args) != 1:
+            held = frames.receiver(node) if frames.called(node) == "append" else None
+            if held is None or frames.last_name(held) != name or len(node.args) != 1:
                 continue
-            held, value = node.func.value, node.args[0]
-            if getattr(held, "id", getattr(held, "attr", None)) != name:
-                continue
+            value = node.args[0]
             text = changes.method(source, value, "clone()")
             return found(
                 "tensor-repeated", "wrong result", (source.file, node.lineno),
@@ -319,7 +317,7 @@ class LiveBest(Check):
         return [f for f in found_ if f is not None and (f.file, f.line) not in told]
 
     def finding(self, file, name, other, what, steps):
-        source = places.Source.of(file)
+        source = Source.of(file)
         for node in ast.walk(source.tree) if source is not None else ():
             if not isinstance(node, ast.Assign) or ast.unparse(node.targets[0]) != name:
                 continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import weakref
 from typing import ClassVar
 
@@ -110,9 +109,9 @@ class OverBatch(Check):
             at = (source.file, call.lineno)
         fixes = []
         if call is not None:
-            numbers = [k.value for k in call.keywords if k.arg == "dim"]
-            numbers += [a for a in call.args if ast.unparse(a) in ("0", "-2")]
-            fixes = [source.fix(n, "1", "dim=1") for n in numbers[:1]]
+            node = places.dimension(call, 0, -2)
+            fixes = [source.fix(node, "1", "dim=1")] if node is not None else []
+        line = places.place(at)[1]
         reader = f"{user} reads the {shape[0]} rows" if user else f"its {shape[0]} rows are samples"
         evidence = [
             (
@@ -123,13 +122,9 @@ class OverBatch(Check):
         return found(
             "softmax-over-batch", "wrong result", at,
             f"{name} runs over the {shape[0]} samples, not over the {shape[1]} classes", evidence,
-            [(used, "where its rows are read")] if used and used.line != place_line(at) else [],
+            [(used, "where its rows are read")] if used and used.line != line else [],
             fixes,
         )  # fmt: skip
-
-
-def place_line(at) -> int:
-    return places.place(at)[1]
 
 
 @check
@@ -257,12 +252,10 @@ class Predicted(Check):
         ]
         call, fixes = places.call_at(site), []
         if call is not None:
-            numbers = [k.value for k in call.keywords if k.arg == "dim"]
-            numbers += [a for a in call.args if ast.unparse(a) in ("0", "-2")]
-            changed = [(n, "1") for n in numbers[:1]] if dim is not None else []
+            node, text = places.dimension(call, 0, -2), "1"
             if dim is None:
-                changed = [(call, changes.with_keyword(site.source, call, "dim", "1"))]
-            fixes = [Fix("dim=1", [site.source.replace(c)]) for c in changed]
+                node, text = call, changes.with_keyword(site.source, call, "dim", "1")
+            fixes = [site.source.fix(node, text, "dim=1")] if node is not None else []
         return found(
             "argmax-over-batch", "wrong number", site,
             f"{name} runs over the {shape[0]} samples, not over the {shape[1]} classes of each",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from typing import ClassVar
 
 from ...registry import Check, check, kind
@@ -63,10 +62,8 @@ class OverQueries(Check):
             source, call = built
             at = (source.file, call.lineno)
         if call is not None:
-            numbers = [k.value for k in call.keywords if k.arg == "dim"]
-            written = {str(dim), str(dim - len(shape))}
-            numbers += [a for a in call.args if ast.unparse(a) in written]
-            fixes = [source.fix(n, "-1", "dim=-1") for n in numbers[:1]]
+            node = places.dimension(call, dim, dim - len(shape))
+            fixes = [source.fix(node, "-1", "dim=-1")] if node is not None else []
         return found(
             "softmax-over-queries", "wrong result", at,
             f"softmax over dimension {dim} of {shape}; the product sums over the last",

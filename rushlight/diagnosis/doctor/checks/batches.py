@@ -10,7 +10,6 @@ from rushlight import _C
 
 from ... import changes, trial, upstream
 from ...registry import Check, check, kind
-from ...source import Source
 from .. import places
 from ..loaders import Recent
 from ..places import found
@@ -144,16 +143,13 @@ def _odd_sample(dataset, key):
     kept = trial.quietly(by_dtype) or {}
     rare = min(kept.values(), key=len, default=[None])[0] if len(kept) > 1 else None
     if isinstance(rare, _C.TensorBase):
-        origin = _C._origin(rare)
-        source = Source.of(origin[0]) if origin else None
-        node = source.node_at(*origin[2:6]) if source else None
-        if node is None:
+        spot = upstream.of_tensor(rare)
+        if spot is None:
             return None, []
         other = next(d for d in kept if d != rare.dtype)
         word = {"torch.float32": "float()", "torch.int64": "long()"}.get(str(other))
-        text = changes.method(source, node, word) if word else None
-        fixes = [source.fix(node, text)] if text else []
-        return (source.file, node.lineno), fixes
+        fixes = [spot.fix(changes.method(spot.source, spot.node, word))] if word else []
+        return spot.place, fixes
     return _returned(dataset, key) if rare is not None else (None, [])
 
 

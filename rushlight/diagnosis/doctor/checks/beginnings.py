@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from rushlight import _C, nn
 
-from ... import changes
+from ... import changes, upstream
 from ...registry import Check, check, kind
-from ...source import Source
+from ...values import is_ours
 from ..passes import CLASS_LOSSES
 from ..places import found
 
@@ -56,7 +56,7 @@ class TooLarge(Check):
             for name, module in model.named_modules():
                 for own, p in module.named_parameters(recurse=False):
                     gain, writer = _gain(module, p), _C._last_writer(p) or _C._origin(p)
-                    if gain > LARGE and writer is not None and Source.of(writer[0]) is not None:
+                    if gain > LARGE and upstream.of_place(writer) is not None:
                         path = f"{name}.{own}" if name else own
                         self.seen.append((writer, path, p, gain, first, guess, op.site))
 
@@ -68,11 +68,10 @@ class TooLarge(Check):
 
     def finding(self, group):
         writer, path, p, gain, first, guess, site = max(group, key=lambda one: one[3])
-        source, fixes = Source.of(writer[0]), []
-        node = source.node_at(*writer[2:6])
-        text = _smaller(source, node, p)
+        spot, fixes = upstream.of_place(writer), []
+        text = _smaller(spot.source, spot.node, p)
         if text is not None:
-            fixes.append(source.fix(node, text))
+            fixes.append(spot.fix(text))
         evidence = [
             f"{path} {tuple(p.shape)} makes values {gain:.1f} times as large as it gets",
             f"the first loss is {first:.3g}; guessing gives log(classes) = {guess:.3g}",
@@ -88,8 +87,7 @@ def _gain(module, p) -> float:
     """How much larger a layer's results are than what it gets, at random values."""
     if p.dim() < 2 or isinstance(module, (nn.Embedding, nn.EmbeddingBag)):
         return 0.0
-    own = type(module).__module__.startswith(("rushlight.", "torch."))
-    inputs = p.numel() // p.shape[0] if own else p.shape[0]
+    inputs = p.numel() // p.shape[0] if is_ours(type(module)) else p.shape[0]
     return float(p.detach().float().square().mean().sqrt()) * math.sqrt(inputs)
 
 

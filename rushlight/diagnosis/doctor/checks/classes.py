@@ -8,9 +8,8 @@ from typing import ClassVar
 import rushlight
 from rushlight import _C
 
-from ... import changes
+from ... import changes, upstream
 from ...registry import Check, check, kind
-from ...source import Source
 from .. import places
 from ..passes import CLASS_LOSSES
 from ..places import found
@@ -71,8 +70,8 @@ class Weights(Check):
         return out
 
     def finding(self, site, origin, pairs):
-        total, source, fixes = sum(c for c, _ in pairs), Source.of(origin[0]), []
-        node = source.node_at(*origin[2:6]) if source else None
+        total, spot, fixes = sum(c for c, _ in pairs), upstream.of_place(origin), []
+        source, node = (spot.source, spot.node) if spot is not None else (None, None)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             text = f"{changes.atom(source, node.right)} / {changes.atom(source, node.left)}"
             fixes.append(source.fix(node, text))

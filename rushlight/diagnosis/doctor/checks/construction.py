@@ -7,11 +7,10 @@ import weakref
 
 from rushlight import _C, nn
 
-from ... import changes
+from ... import changes, upstream
 from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
-from ...source import Source
 from ...values import parameters_of
 from .. import places
 from ..places import found
@@ -76,8 +75,8 @@ class MadeInForward(Check):
         ]
 
     def finding(self, built, count, learns, evaluated, module, owner):
-        source = Source.of(built[0])
-        node = source.node_at(*built[2:6]) if source else None
+        spot = upstream.of_place(built)
+        source, node = (spot.source, spot.node) if spot is not None else (None, None)
         name, values = type(module).__name__, sum(p.numel() for p in module.parameters())
         evidence = [f"{count} of them were made in {count} calls of forward"]
         evidence[0] += f", each with {values:,} new random values" if learns else ""
@@ -204,13 +203,11 @@ class PlainTensor(Check):
         if statement is None:
             return None
         node = statement.value
-
         text = source.segment(node)
-        if isinstance(node, ast.Call) and any(k.arg == "requires_grad" for k in node.keywords):
+        if changes.keyword(node, "requires_grad") is not None:
             text = changes.without_keyword(source, node, "requires_grad")
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".requires_grad_"):
-            given = node.func.value
-            text = source.segment(given)
+        elif called(node) == "requires_grad_" and isinstance(node.func, ast.Attribute):
+            text = source.segment(node.func.value)
         new = f"{changes.prefix_for(source, 'nn')}.Parameter({text})"
         evidence = [
             (

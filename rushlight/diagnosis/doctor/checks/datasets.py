@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from rushlight import _C
 
-from ... import changes, trial
+from ... import changes, trial, upstream
 from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
@@ -112,10 +112,9 @@ class Changed(Check):
         )  # fmt: skip
 
     def finding(self, tensor, dataset, name, count, writer):
-        source = Source.of(writer[0])
-        node = source.node_at(*writer[2:6]) if source else None
-        statement = source.statement_of(node) if node is not None else None
-        statement = _first_of(source, statement) if statement is not None else None
+        spot = upstream.of_place(writer)
+        source = spot.source if spot is not None else None
+        statement = _first_of(source, spot.statement) if spot is not None else None
         line = getattr(statement, "lineno", writer[2])
         evidence = [
             (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
-from ... import trial
+from ... import trial, upstream
+from ...finding import Fix
 from ...registry import Check, check, kind
-from ...source import Source
 from ..places import found
 
 kind(
@@ -71,47 +71,29 @@ class Functions(Check):
         return out
 
     def finding(self, function, ignored, evidence):
-        code = function.backward.__code__
-        source = Source.of(code.co_filename)
-        statement = source.statement(code.co_firstlineno) if source else None
-        definition = (
-            next(
-                (
-                    n
-                    for n in ast.walk(source.tree)
-                    if isinstance(n, ast.FunctionDef)
-                    and n.name == "backward"
-                    and code.co_firstlineno <= n.lineno <= code.co_firstlineno + 3
-                ),
-                statement,
-            )
-            if source
-            else None
-        )
-        returns = (
-            [n for n in ast.walk(definition) if isinstance(n, ast.Return)] if definition else []
-        )
-        line = returns[-1].lineno if returns else code.co_firstlineno
-        fixes = []
-        if ignored and returns and returns[-1].value is not None:
-            gradient = code.co_varnames[1]
-            value = returns[-1].value
-            first = value.elts[0] if isinstance(value, ast.Tuple) and value.elts else value
-            text = source.segment(first)
-            if isinstance(first, (ast.Name, ast.Call, ast.Attribute)) or (
-                isinstance(first, ast.BinOp) and isinstance(first.op, (ast.Mult, ast.Div, ast.Pow))
-            ):
-                new = f"{gradient} * {text}"
-            else:
-                new = f"{gradient} * ({text})"
-            fixes.append(source.fix(first, new))
+        code, fixes = function.backward.__code__, []
+        source, definition = upstream.definition(function.backward) or (None, None)
+        at = (source.file, definition.lineno) if source else (code.co_filename, code.co_firstlineno)
+        walked = ast.walk(definition) if definition is not None else ()
+        returns = [n for n in walked if isinstance(n, ast.Return)]
+        if returns:
+            at = (source.file, returns[-1].lineno)
+            if ignored and returns[-1].value is not None and definition.args.args[1:]:
+                fixes = [_multiplied(source, returns[-1].value, definition.args.args[1].arg)]
         id = "function-ignores-gradient" if ignored else "function-wrong-gradient"
-        title = (
-            f"{function.__name__}.backward ignores the gradient that comes in"
-            if ignored
-            else f"{function.__name__}.backward disagrees with its forward"
-        )
-        return found(id, "wrong result", (code.co_filename, line), title, [evidence], [], fixes)
+        said = "ignores the gradient that comes in" if ignored else "disagrees with its forward"
+        title = f"{function.__name__}.backward {said}"
+        return found(id, "wrong result", at, title, [evidence], [], fixes)
+
+
+def _multiplied(source, value: ast.expr, gradient: str) -> Fix:
+    """What a backward returns first, times the gradient that comes in."""
+    first = value.elts[0] if isinstance(value, ast.Tuple) and value.elts else value
+    text = source.segment(first)
+    product = isinstance(first, ast.BinOp) and isinstance(first.op, (ast.Mult, ast.Div, ast.Pow))
+    if not product and not isinstance(first, (ast.Name, ast.Call, ast.Attribute)):
+        text = f"({text})"
+    return source.fix(first, f"{gradient} * {text}")
 
 
 def _compare(function, args):

@@ -6,7 +6,9 @@ import ast
 import itertools
 from typing import ClassVar
 
+from ...blocks import blocks
 from ...finding import Edit, Fix
+from ...frames import called, receiver
 from ...registry import Check, check, kind
 from ...values import parameters_of
 from .. import places
@@ -94,7 +96,7 @@ class Zeroing(Check):
         watch.on("stepped", self.stepped)
         watch.on("zero_grad", lambda optimizer: self.zero(optimizer, places.here()))
         watch.on("module_zero_grad", self.module_zero)
-        watch.on("optimizer", lambda optimizer: self.state(optimizer))
+        watch.on("optimizer", self.state)
 
     def state(self, optimizer):
         found = self.states.get(id(optimizer))
@@ -278,8 +280,8 @@ class Zeroing(Check):
 def _cleared_twice(source, name: str) -> ast.Expr | None:
     """The second of two equal calls of zero_grad in a row, neither of them for ``name``."""
     for node in ast.walk(source.tree):
-        for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
-            for a, b in itertools.pairwise(block if isinstance(block, list) else ()):
+        for block in blocks(node):
+            for a, b in itertools.pairwise(block):
                 text = ast.unparse(a)
                 same = text == ast.unparse(b) and text.endswith(".zero_grad()")
                 if same and not text.startswith(f"{name}."):
@@ -301,13 +303,11 @@ def _norm(optimizer) -> float:
 
 def _receiver(site, call, method: str) -> str | None:
     """``opt`` of ``opt.step()``; of ``scaler.step(opt)`` its argument."""
-    if call is None or not isinstance(call.func, ast.Attribute) or call.func.attr != method:
+    holder = receiver(call) if called(call) == method else None
+    if holder is None:
         return None
-    return site.source.segment(
-        call.args[0]
-        if call.args and "scaler" in ast.unparse(call.func).lower()
-        else call.func.value
-    )
+    scales = call.args and "scaler" in ast.unparse(call.func).lower()
+    return site.source.segment(call.args[0] if scales else holder)
 
 
 @check
@@ -331,7 +331,7 @@ class Clipping(Check):
         watch.on("zero_grad", lambda o: self.clear())
         watch.on("module_zero_grad", lambda m: self.clear())
         watch.on("clip", self.clip)
-        watch.on("scaled", lambda s: self.scale(s))
+        watch.on("scaled", self.scale)
         watch.on("unscale", lambda s, o: self.unscale())
         watch.on("scaler_step", self.scaler_step)
 
@@ -357,7 +357,6 @@ class Clipping(Check):
 
     def scaler_step(self, scaler, optimizer):
         self.scaler_site = places.here()
-        self.unscaled = self.unscaled or False
 
     def clip(self, parameters):
         site = places.here()
@@ -453,6 +452,6 @@ def _before_call_of(site, step, line) -> Edit | None:
     name = site.code.co_name
     scope = step.source.function_of(step.node)
     for node in ast.walk(scope or step.source.tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == name:
+        if called(node) == name:
             return step.source.insert_before(step.source.statement_of(node), line)
     return None

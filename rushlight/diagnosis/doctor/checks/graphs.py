@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 from rushlight import _C
 
-from ... import changes, frames
+from ... import changes, frames, upstream
 from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
@@ -149,11 +149,10 @@ class Kept(Check):
         _, nodes, saved, count, origin, what, *_ = looks[-1]
         if origin is None:
             return None
-        source = Source.of(origin[0])
-        node = source.node_at(*origin[2:6]) if source else None
+        source, spot = Source.of(origin[0]), upstream.of_place(origin)
         at, fixes, related = (origin[0], origin[2]), [], []
         plain = name.rpartition(".")[2]
-        statement = source.statement_of(node) if node is not None else None
+        statement = spot.statement if spot is not None else None
         summed = looks[-1].summed
         if summed is not None:
             source, summed = summed
@@ -236,7 +235,7 @@ class Kept(Check):
 
 def _reads(node, name: str) -> bool:
     """Whether an expression reads a name, or an attribute of that name."""
-    return any(getattr(n, "id", getattr(n, "attr", None)) == name for n in ast.walk(node))
+    return any(frames.last_name(n) == name for n in ast.walk(node))
 
 
 class Look(NamedTuple):
@@ -325,13 +324,7 @@ def _carries(statement, name) -> bool:
     if isinstance(statement, ast.AugAssign):
         return True
     value = getattr(statement, "value", None)
-    if value is None:
-        return False
-    return any(
-        getattr(n, "id", getattr(n, "attr", None)) == name
-        for n in ast.walk(value)
-        if isinstance(n, (ast.Name, ast.Attribute))
-    )
+    return value is not None and _reads(value, name)
 
 
 def _sum_behind(tensor):
@@ -339,14 +332,12 @@ def _sum_behind(tensor):
     stack = [(tensor.grad_fn, 0)]
     while stack:
         node, depth = stack.pop()
-        origin = _C._origin(node)
-        source = Source.of(origin[0]) if origin else None
-        at = source.node_at(*origin[2:6]) if source else None
-        statement = source.statement_of(at) if at is not None else None
+        spot = upstream.of_place(_C._origin(node))
+        statement = spot.statement if spot is not None else None
         if isinstance(statement, ast.AugAssign):
             kept = isinstance(statement.target, (ast.Subscript, ast.Attribute))
-            if kept or source.loops_around(statement):
-                return source, statement
+            if kept or spot.source.loops_around(statement):
+                return spot.source, statement
         if depth < 2:
             stack += [(n, depth + 1) for n, _ in node.next_functions if n is not None]
     return None
@@ -377,24 +368,15 @@ def _put_into(source, name):
 def _detached(source, node) -> Fix:
     elements = getattr(node, "values" if isinstance(node, ast.Dict) else "elts", None)
     if elements and isinstance(node, (ast.Tuple, ast.List, ast.Dict)):
-        changes = [(e, _detach_text(source, e)) for e in elements if not _is_plain(e)]
-        return Fix("detached", [source.replace(*changes)])
-    text = _detach_text(source, node)
-    return source.fix(node, text)
+        parts = [(e, changes.method(source, e, "detach()")) for e in elements if not _is_plain(e)]
+        return Fix("detached", [source.replace(*parts)])
+    return source.fix(node, changes.method(source, node, "detach()"))
 
 
 def _is_plain(node) -> bool:
     """A constant, or a call of item() and its like: no tensor."""
     reads = ("item", "tolist", "float", "int", "len", "detach", "numpy")
-    return isinstance(node, ast.Constant) or (
-        isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in reads
-    )
-
-
-def _detach_text(source, node) -> str:
-    text = source.segment(node)
-    simple = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-    return f"{text if simple else f'({text})'}.detach()"
+    return isinstance(node, ast.Constant) or frames.called(node) in reads
 
 
 def _bytes(n: int) -> str:

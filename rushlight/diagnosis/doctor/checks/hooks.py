@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from rushlight import _C, is_grad_enabled, nn
 
+from ... import upstream
 from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
@@ -233,10 +234,10 @@ def _returned(origin) -> ast.Return | None:
 
     A lambda's result has none. What a hook only keeps for later may well be detached.
     """
-    source = Source.of(origin[0])
-    node = source.node_at(*origin[2:6]) if source else None
-    statement = source.statement_of(node) if node is not None else None
-    function = source.function_of(node) if node is not None else None
+    spot = upstream.of_place(origin)
+    if spot is None:
+        return None
+    statement, function = spot.statement, spot.source.function_of(spot.node)
     if isinstance(statement, ast.Return):
         return statement
     if not isinstance(statement, ast.Assign) or function is None:

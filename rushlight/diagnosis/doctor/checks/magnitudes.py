@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from rushlight import nn
 
-from ... import changes
+from ... import changes, construction, frames
 from ...finding import Fix
 from ...registry import Check, check, kind
 from ...values import parameters_of
@@ -433,12 +433,9 @@ def _written_rate(site):
     call = places.call_at(site)
     if call is None:
         return None
-    node = next((k.value for k in call.keywords if k.arg == "lr"), None)
-    source = site.source
-    if node is None and len(call.args) > 1:
-        node = call.args[1]
+    node = construction.argument(call, 1, "lr")
     if isinstance(node, (ast.Name, ast.Attribute)):
-        node = _assigned(source, node, call) or node
+        node = _assigned(site.source, node, call) or node
     return node if isinstance(node, ast.Constant) else None
 
 
@@ -458,7 +455,7 @@ def _other_rates(site, rate: float, factors) -> list[Fix]:
 
 def _assigned(source, node, call):
     """The number that a name or ``args.lr`` was given in the same file, or None."""
-    name = node.id if isinstance(node, ast.Name) else node.attr
+    name = frames.last_name(node)
     for scope in (source.function_of(call), None):
         statement = source.last_assignment(name, call.lineno, scope)
         value = getattr(statement, "value", None)
@@ -468,7 +465,7 @@ def _assigned(source, node, call):
         flag = other.args[0] if isinstance(other, ast.Call) and other.args else None
         flag = getattr(flag, "value", None)
         if isinstance(flag, str) and flag.lstrip("-").replace("-", "_") == name:
-            given = next((k.value for k in other.keywords if k.arg == "default"), None)
+            given = changes.keyword(other, "default")
             if isinstance(given, ast.Constant):
                 return given
     for other in ast.walk(source.tree):  # lr=... of a call, or a field of a class

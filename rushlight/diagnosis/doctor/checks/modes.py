@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
-from ... import trial
+from ... import construction, trial
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
 from ...unfolded import on_lines_of_their_own
@@ -83,16 +83,14 @@ class FunctionalDropout(Check):
 
     def finding(self, site, count, rate, name):
         fixes, call = [], places.call_at(site)
-        if call is not None and not any(k.arg == "training" for k in call.keywords):
-            if len(call.args) > 2:
-                edit = site.source.replace((call.args[2], "self.training"))
+        if call is not None:
+            given = construction.argument(call, 2, "training")
+            if given is not None:
+                edit = site.source.replace((given, "self.training"))
             else:
                 text = site.source.segment(call)[:-1].rstrip().rstrip(",")
                 edit = site.source.replace((call, f"{text}, training=self.training)"))
             fixes.append(Fix("training=self.training", [edit]))
-        elif call is not None:
-            node = next(k.value for k in call.keywords if k.arg == "training")
-            fixes.append(site.source.fix(node, "self.training", "training=self.training"))
         evidence = [f"dropped {rate:.0%} of the values {count} times while {name} was in eval mode"]
         return found(
             "functional-dropout",

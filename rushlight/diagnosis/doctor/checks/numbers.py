@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from rushlight import _C
 
-from ... import changes
+from ... import changes, upstream
 from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
@@ -120,7 +120,7 @@ class Nan(Check):
                 continue
             seen.add(node)
             if node.name().startswith(HOOKED):
-                node.register_hook(self.looker(node.name(), _weak_origin(node)))
+                node.register_hook(self.looker(node.name(), _C._origin(node)))
             stack += [n for n, _ in node.next_functions if n is not None]
 
     def bad_input(self):
@@ -216,10 +216,10 @@ class Nan(Check):
 
     def uncorrected(self, site):
         source, node = site.source, site.node
-        for keyword in node.keywords:
-            if keyword.arg in ("unbiased", "correction"):
-                value = "False" if keyword.arg == "unbiased" else "0"
-                return [source.fix(keyword.value, value, f"{keyword.arg}={value}")]
+        for name, value in (("unbiased", "False"), ("correction", "0")):
+            given = changes.keyword(node, name)
+            if given is not None:
+                return [source.fix(given, value, f"{name}={value}")]
         text = source.segment(node)[:-1]
         text += ", correction=0)" if node.args or node.keywords else "correction=0)"
         return [source.fix(node, text, "correction=0: 0 for a single value")]
@@ -294,7 +294,7 @@ class Nan(Check):
         if call is None or len(call.args) < 2:
             return []
         source = site.source
-        given = next((k.value for k in call.keywords if k.arg == "ignore_index"), None)
+        given = changes.keyword(call, "ignore_index")
         ignored = source.segment(given) if given is not None else "-100"
         text = changes.with_keyword(source, call, "reduction", '"sum"')
         target = changes.atom(source, call.args[1])
@@ -303,8 +303,8 @@ class Nan(Check):
 
     def in_backward(self, name, origin, nans, count, what="NaN"):
         file, _, line, *_ = origin
-        source = places.Source.of(file)
-        node = source.node_at(*origin[2:6]) if source else None
+        spot = upstream.of_place(origin)
+        source, node = (spot.source, spot.node) if spot is not None else (None, None)
         op = name.removesuffix("0").removesuffix("Backward").lower()
         evidence = [f"{name} made {nans} {what} of {count} from a gradient that held none"]
         fixes = []
@@ -366,10 +366,6 @@ def _operand_of(source, node):
 
 def _contains(outer, node) -> bool:
     return any(n is node for n in ast.walk(outer))
-
-
-def _weak_origin(node):
-    return _C._origin(node)
 
 
 def _has_nan(value) -> bool:

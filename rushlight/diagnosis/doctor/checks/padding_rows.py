@@ -6,11 +6,10 @@ from typing import ClassVar
 
 from rushlight import _C, nn, no_grad
 
-from ... import changes
+from ... import changes, upstream
 from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
-from ...source import Source
 from .. import places
 from ..places import found
 
@@ -48,11 +47,10 @@ class PaddingRows(Check):
         return [f for f in said if f is not None]
 
     def finding(self, module, norm, asked, writer):
-        source = Source.of(writer[0]) if writer else None
-        node = source.node_at(*writer[2:6]) if source else None
-        if node is None or not called(node).endswith("_") or called(node) == "copy_":
+        spot = upstream.of_place(writer)
+        if spot is None or not called(spot.node).endswith("_") or called(spot.node) == "copy_":
             return None
-        statement, fixes = source.statement_of(node), []
+        source, statement, fixes = spot.source, spot.statement, []
         loops = source.loops_around(statement)
         last = loops[-1] if loops else statement
         built = places.built(module)
@@ -67,7 +65,7 @@ class PaddingRows(Check):
                 edit = source.insert_after(last, f"with {torch}.no_grad():\n    {row}")
                 fixes.append(Fix(f"{row} after it", [edit]))
         return found(
-            "padding-row-filled", "wrong number", (source.file, node.lineno),
+            "padding-row-filled", "wrong number", spot.place,
             f"the row of padding, {module.padding_idx}, was filled with other numbers",
             [f"row {module.padding_idx} has norm {norm:.3g} in place of 0, and gets no gradient"],
             [((built[0].file, built[1].lineno), "the embedding")] if built is not None else [],

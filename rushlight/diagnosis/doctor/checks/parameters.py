@@ -8,7 +8,9 @@ from typing import ClassVar
 
 from rushlight import _C
 
+from ...blocks import block_of
 from ...finding import Fix
+from ...frames import called
 from ...registry import Check, check, kind
 from ...values import address_of, describe_module, parameters_of
 from .. import places
@@ -373,12 +375,12 @@ def _round_trip(node: ast.Call) -> ast.AST:
     while isinstance(at, (ast.Attribute, ast.Call)) and _is_handed_on(at):
         at = at.parent
     back = ("from_numpy", "tensor", "as_tensor", "Tensor")
-    is_back = isinstance(at, ast.Call) and ast.unparse(at.func).rpartition(".")[2] in back
+    is_back = called(at) in back
     return at if is_back and at is not node.parent else node
 
 
 def _is_handed_on(node) -> bool:
-    name = node.attr if isinstance(node, ast.Attribute) else getattr(node.func, "attr", "")
+    name = node.attr if isinstance(node, ast.Attribute) else called(node)
     return name in ("numpy", "cpu", "tolist", "copy", "astype", "item")
 
 
@@ -421,18 +423,11 @@ def _caller_of(source, made, function):
     """A later statement beside ``made`` that calls a function of that name."""
     if function is None:
         return None
-    block = next(
-        (b for b in (getattr(made.parent, f, None) for f in ("body", "orelse")) if b and made in b),
-        [],
-    )
-    for statement in block:
+    for statement in block_of(made):
         if statement.lineno <= made.lineno:
             continue
         for node in ast.walk(statement):
-            if (
-                isinstance(node, ast.Call)
-                and ast.unparse(node.func).split(".")[-1] == function.name
-            ):
+            if called(node) == function.name:
                 return statement
     return None
 

@@ -248,10 +248,8 @@ class Anomaly(Check):
             return []
         source = self.site.source
         for node in ast.walk(source.tree) if source is not None else ():
-            if not isinstance(node, ast.Call) or not node.args:
-                continue
-            name = ast.unparse(node.func).rpartition(".")[2]
-            if name in ("set_detect_anomaly", "detect_anomaly"):
+            name = called(node)
+            if name in ("set_detect_anomaly", "detect_anomaly") and node.args:
                 edit = source.replace((node.args[0], "False"))
                 evidence = [f"{self.on} of {self.all} backward calls ran with it"]
                 return [

@@ -6,11 +6,10 @@ import ast
 
 from rushlight import _C
 
-from ... import changes
+from ... import changes, upstream
 from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
-from ...source import Source
 from .. import places
 from ..places import found
 
@@ -48,10 +47,10 @@ class OfResult(Check):
         return [self.finding(site, *one) for site, one in self.seen.items()]
 
     def finding(self, site, origin, shape):
-        source = Source.of(origin[0]) if origin else None
-        node = source.node_at(*origin[2:6]) if source else None
+        spot = upstream.of_place(origin)
+        source, node = (spot.source, spot.node) if spot is not None else (None, None)
         at, fixes, related = site, [], []
-        statement = source.statement_of(node) if node is not None else None
+        statement = spot.statement if spot is not None else None
         inner = node
         while isinstance(inner, ast.Call) and changes.keyword(inner, "requires_grad") is None:
             if called(inner) == "requires_grad_":

@@ -94,7 +94,7 @@ class Retained(Check):
         ]
         fixes, call = [], places.call_at(site)
         if call is not None:
-            if any(k.arg == "retain_graph" for k in call.keywords):
+            if changes.keyword(call, "retain_graph") is not None:
                 text = changes.without_keyword(site.source, call, "retain_graph")
                 fixes.append(site.source.fix(call, text))
             elif len(call.args) > 1 and isinstance(call.args[1], ast.Constant):

@@ -102,7 +102,7 @@ class Streams(Check):
             )
         ]
         fixes, call = [], places.call_at(made)
-        if call is not None and not any(k.arg == "generator" for k in call.keywords):
+        if call is not None and changes.keyword(call, "generator") is None:
             torch = changes.torch_name(made.source)
             text = made.source.segment(call)[:-1].rstrip().rstrip(",")
             new = f"{text}, generator={torch}.Generator().manual_seed(0))"

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from rushlight import _C
 
-from ... import changes
+from ... import changes, upstream
 from ...finding import Fix
+from ...frames import called
 from ...registry import Check, check, kind
 from .. import places
 from ..places import found
@@ -57,12 +58,11 @@ class Dead(Check):
 
     def never_fired(self, site, units, dead, evidence, name, writer, values):
         """A bias far below 0, or weights of 0, that a line of the user's set."""
-        source = places.Source.of(writer[0])
-        node = source.node_at(*writer[2:6]) if source is not None else None
-        fixes = []
+        spot, fixes = upstream.of_place(writer), []
+        source, node = (spot.source, spot.node) if spot is not None else (None, None)
         evidence = [evidence[0], f"{name} was set to {values} there, and no input gets past it"]
         if isinstance(node, ast.Call):
-            said = ast.unparse(node.func).rpartition(".")[2]
+            said = called(node)
             numbers = [n for n in node.args if isinstance(n, (ast.Constant, ast.UnaryOp))]
             if said in ("zeros_", "zero_") and node.args:
                 func = source.segment(node.func)[: -len(said)] + "normal_"

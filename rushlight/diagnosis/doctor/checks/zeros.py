@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from rushlight import _C
 
+from ... import upstream
 from ...registry import Check, check, kind
-from ...source import Source
 from ...values import parameters_of
 from ..places import found
 
@@ -55,12 +55,12 @@ class Zeros(Check):
         if self.steps < LEAST_STEPS or len(kept) < 2:
             return []
         left, writer = [p for p, _ in kept], kept[0][1]
-        source = Source.of(writer[0]) if writer is not None else None
-        if source is None:
+        spot = upstream.of_place(writer)
+        if spot is None:
             return []
+        source, node, fixes = spot.source, spot.node, []
         names = self.passes.parameter_names()
         shown = ", ".join(names.get(id(p), "?") for p in left[:3])
-        node, fixes = source.node_at(*writer[2:6]), []
         func = getattr(node, "func", None)
         if getattr(func, "attr", "") == "zeros_" and len(getattr(node, "args", ())) == 1:
             text = source.segment(func).removesuffix("zeros_") + "normal_"
@@ -68,7 +68,7 @@ class Zeros(Check):
             fixes.append(source.fix(node, text))
         return [
             found(
-                "weights-all-zero", "wrong result", (writer[0], writer[2]),
+                "weights-all-zero", "wrong result", spot.place,
                 f"{len(left)} weights were set to zero and get no gradient",
                 [f"{shown}: all zero after {self.steps} steps, and so is each gradient"],
                 [], fixes,
