@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 
 from .finding import Edit, Fix
@@ -119,6 +120,23 @@ def dedent_body(source: Source, block: ast.With) -> Edit:
 def within(source: Source, statement: ast.stmt, head: str) -> Edit:
     """A statement goes into a block: ``with torch.no_grad():`` and the statement under it."""
     return within_all(source, [statement], head)
+
+
+@on_lines_of_their_own
+def after_line(source: Source, statement: ast.stmt, line: str, nodes: list, texts: list) -> Edit:
+    """A line of its own before a statement, some of whose nodes become other text."""
+    changed = source.replace(*zip(nodes, texts, strict=True))
+    kept = source.lines[statement.lineno - 1 : changed.line - 1]
+    text = "\n".join([source.indented(statement, line), *kept, changed.text])
+    return Edit(source.file, statement.lineno, changed.end_line, text)
+
+
+def free_name(source: Source, *wishes: str) -> str:
+    """The first of some names that a file does not use, or the last with a number behind it."""
+    taken = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)}
+    taken |= {n.arg for n in ast.walk(source.tree) if isinstance(n, ast.arg)}
+    more = (f"{wishes[-1]}{number}" for number in itertools.count(2))
+    return next(n for n in itertools.chain(wishes, more) if n not in taken)
 
 
 @on_lines_of_their_own

@@ -14,6 +14,7 @@ from .traps import (
     language,
     losses,
     models,
+    padding,
     pairs,
     sizes,
     steps,
@@ -30,8 +31,8 @@ WITHOUT_FIX = {
 
 
 MODULES = {m.__name__.rpartition(".")[2]: m for m in
-           (arithmetic, copies, cuts, data, evaluation, language, losses, models, pairs, sizes,
-            steps)}  # fmt: skip
+           (arithmetic, copies, cuts, data, evaluation, language, losses, models, padding, pairs,
+            sizes, steps)}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=MODULES)
@@ -74,7 +75,7 @@ OF_THE_MACHINE = {"loader-slower-than-model"}
 
 
 def test_silent_on_programs_that_train_well():
-    modules = (arithmetic, clean, cuts, everyday, language, pairs)
+    modules = (arithmetic, clean, cuts, everyday, language, padding, pairs)
     programs = {name: text for module in modules for name, text in module.CLEAN.items()}
     assert len(programs) >= 10
     said = doctored(programs, fixes=False)

@@ -2,7 +2,9 @@
 
 HEAD = """
 import torch
+import torch.nn.functional as F
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 torch.manual_seed(0)
 """
 
@@ -178,6 +180,178 @@ for i in range(20):
     opt.zero_grad(); loss.backward(); opt.step()
 """,
     ),
+    "divided_accuracy": (
+        "divided-by-wrong-count",
+        HEAD
+        + """
+x = torch.randn(256, 5); y = (x.sum(1) > 0).long()
+train = DataLoader(TensorDataset(x[:192], y[:192]), batch_size=32, shuffle=True)
+valid = DataLoader(TensorDataset(x[192:], y[192:]), batch_size=32)
+model = nn.Linear(5, 2)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    model.train()
+    for xb, yb in train:
+        loss = nn.functional.cross_entropy(model(xb), yb)
+        opt.zero_grad(); loss.backward(); opt.step()
+    model.eval()
+    correct = 0
+    with torch.no_grad():
+        for xb, yb in valid:
+            correct += (model(xb).argmax(1) == yb).sum().item()
+    accuracy = correct / len(valid)  #!
+    print(f"accuracy {accuracy:.3f}")
+""",
+    ),
+    "divided_percent_class": (
+        "divided-by-wrong-count",
+        HEAD
+        + """
+class Trainer:
+    def __init__(self, model, train):
+        self.model, self.loader = model, train
+        self.opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+        self.loss_fn = nn.CrossEntropyLoss()
+    def epoch(self):
+        total_loss, hits = 0.0, 0
+        for inputs, labels in self.loader:
+            out = self.model(inputs)
+            loss = self.loss_fn(out, labels)
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+            total_loss += loss.item()
+            hits += out.argmax(dim=1).eq(labels).sum().item()
+        n = len(self.loader)
+        return total_loss / n, 100.0 * hits / n  #!
+x = torch.randn(200, 5); y = (x.sum(1) > 0).long()
+trainer = Trainer(nn.Sequential(nn.Linear(5, 16), nn.ReLU(), nn.Linear(16, 2)),
+                  DataLoader(TensorDataset(x, y), batch_size=20, shuffle=True))
+for _ in range(3):
+    print(trainer.epoch())
+""",
+    ),
+    "divided_loss": (
+        "divided-by-wrong-count",
+        HEAD
+        + """
+x = torch.randn(256, 5); y = (x.sum(1) > 0).long()
+train = DataLoader(TensorDataset(x[:192], y[:192]), batch_size=32, shuffle=True)
+valid = DataLoader(TensorDataset(x[192:], y[192:]), batch_size=32)
+model = nn.Linear(5, 2)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    model.train()
+    for xb, yb in train:
+        loss = nn.functional.cross_entropy(model(xb), yb)
+        opt.zero_grad(); loss.backward(); opt.step()
+    model.eval()
+    correct = 0
+    with torch.no_grad():
+        for xb, yb in valid:
+            correct += nn.functional.cross_entropy(model(xb), yb).item()
+    accuracy = correct / len(valid.dataset)  #!
+    print(f"accuracy {accuracy:.3f}")
+""",
+    ),
+    "divided_running_loss": (
+        "divided-by-wrong-count",
+        HEAD
+        + """
+x = torch.randn(200, 5); y = x.sum(1, keepdim=True)
+data = TensorDataset(x, y)
+loader = DataLoader(data, batch_size=16, shuffle=True)
+model = nn.Linear(5, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.05)
+criterion = nn.MSELoss()
+for epoch in range(3):
+    running = 0.0
+    for i, (xb, yb) in enumerate(loader):
+        opt.zero_grad()
+        loss = criterion(model(xb), yb)
+        loss.backward()
+        opt.step()
+        running += loss.item()
+    running /= len(data)  #!
+    print(epoch, running)
+""",
+    ),
+    "cosine_normalize": (
+        "normalized-wrong-dimension",
+        HEAD
+        + """
+net = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 8))
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+x = torch.randn(64, 10)
+def embed(rows):
+    return F.normalize(net(rows), dim=0)  #!
+for i in range(20):
+    a, b = embed(x + 0.1 * torch.randn_like(x)), embed(x + 0.1 * torch.randn_like(x))
+    logits = a @ b.T / 0.1
+    loss = F.cross_entropy(logits, torch.arange(64))
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    ),
+    "cosine_norm_zero": (
+        "normalized-wrong-dimension",
+        HEAD
+        + """
+net = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 8))
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+x = torch.randn(64, 10)
+def embed(rows):
+    h = net(rows)
+    return h / h.norm(dim=0, keepdim=True)  #!
+for i in range(20):
+    a, b = embed(x + 0.1 * torch.randn_like(x)), embed(x + 0.1 * torch.randn_like(x))
+    logits = torch.mm(a, b.t()) / 0.1
+    loss = F.cross_entropy(logits, torch.arange(64))
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    ),
+    "cosine_default_dim": (
+        "normalized-wrong-dimension",
+        HEAD
+        + """
+class Match(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(6, 8), nn.Linear(6, 8)
+    def forward(self, words, regions):
+        w = F.normalize(self.one(words))  #!
+        r = F.normalize(self.two(regions), dim=-1)
+        return torch.bmm(w, r.transpose(1, 2)).amax(2).mean(1)
+net = Match()
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+for i in range(20):
+    words, regions = torch.randn(16, 5, 6), torch.randn(16, 7, 6)
+    y = (words.mean((1, 2)) > 0).float()
+    loss = F.mse_loss(net(words, regions), y)
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    ),
+    "cosine_classes": (
+        "normalized-wrong-dimension",
+        HEAD
+        + """
+class Cosine(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(6, 8)
+        self.weight = nn.Parameter(torch.randn(4, 8))
+    def forward(self, x):
+        h = self.body(x)
+        h = h / (torch.norm(h, dim=1, keepdim=True) + 1e-8)
+        w = F.normalize(self.weight, p=2, dim=0)  #!
+        return 10 * F.linear(h, w)
+net = Cosine()
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+for i in range(20):
+    x = torch.randn(32, 6); y = x[:, :4].argmax(1)
+    loss = F.cross_entropy(net(x), y)
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    ),
 }
 
 CLEAN = {
@@ -244,5 +418,59 @@ for i in range(5):
     far = far + (torch.unsqueeze(c, 1) - torch.randn(30)).abs().mean()
     far = far + (c[..., None] - torch.randn(30)).abs().mean()
     opt.zero_grad(); far.backward(); opt.step()
+""",
+    "rates": HEAD
+    + """
+x = torch.randn(300, 5); y = (x.sum(1) > 0).long()
+data = TensorDataset(x, y)
+loader = DataLoader(data, batch_size=100)
+model = nn.Linear(5, 2)
+opt = torch.optim.SGD(model.parameters(), lr=0.05)
+criterion, summed = nn.CrossEntropyLoss(), nn.CrossEntropyLoss(reduction="sum")
+for epoch in range(3):
+    mean, total, by_rows, hits, rate, n = 0.0, 0.0, 0.0, 0, 0.0, 0
+    for i, (xb, yb) in enumerate(loader):
+        out = model(xb)
+        loss = criterion(out, yb)
+        opt.zero_grad(); loss.backward(); opt.step()
+        mean += loss.item()
+        total += summed(out, yb).item()
+        by_rows += loss.item() * len(xb)
+        right = out.argmax(1) == yb
+        hits += right.sum().item()
+        rate += right.float().mean().item()
+        n += len(yb)
+    print(mean / len(loader), total / len(data), by_rows / n, hits / len(loader.dataset))
+    print(f"{100 * hits / n:.1f} % of {n}, {rate / (i + 1):.3f}")
+single = DataLoader(data, batch_size=1)
+with torch.no_grad():
+    mean = hits = 0
+    for xb, yb in single:
+        mean += criterion(model(xb), yb).item()
+        hits += (model(xb).argmax(1) == yb).sum().item()
+print(mean / len(data), hits / len(single))
+""",
+    "cosines": HEAD
+    + """
+net = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 8))
+head = nn.Parameter(torch.randn(8, 5))
+opt = torch.optim.Adam([*net.parameters(), head], 1e-3)
+x = torch.randn(64, 10); y = x[:, :5].argmax(1)
+for i in range(20):
+    h = net(x)
+    a = F.normalize(h)
+    scores = a @ F.normalize(head, dim=0)
+    redundancy = F.normalize(h, dim=0).T @ F.normalize(h + 0.1 * torch.randn_like(h), dim=0)
+    near = a @ a.T
+    columns = F.normalize(h, dim=0)
+    scaled = columns @ head
+    loss = F.cross_entropy(10 * scores, y) + 0.01 * redundancy.pow(2).mean()
+    loss = loss + 0.01 * near.mean() + 0.01 * scaled.pow(2).mean()
+    loss = loss + 0.01 * (columns @ h.detach().T).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+q, k, v = torch.randn(3, 4, 2, 6, 8, requires_grad=True)
+opt = torch.optim.Adam([head], 1e-3)
+q, k = F.normalize(q, dim=-1), k / k.norm(dim=-1, keepdim=True).clamp(min=1e-6)
+attention = (q @ k.transpose(-2, -1) * 10).softmax(-1) @ v
 """,
 }

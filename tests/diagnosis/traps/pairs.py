@@ -1,4 +1,4 @@
-"""Traps of what belongs together: rows and their labels."""
+"""Traps of what belongs together: rows and their labels, two models."""
 
 HEAD = """
 import torch
@@ -149,6 +149,118 @@ for xb, yb in DataLoader(TensorDataset(x, y), batch_size=20):
     opt.zero_grad(); loss.backward(); opt.step()
 """,
     ),
+    "gan_labels": (
+        "generator-helps-discriminator",
+        HEAD
+        + """
+G = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+D = nn.Sequential(nn.Linear(2, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+og = torch.optim.Adam(G.parameters(), 1e-3)
+od = torch.optim.Adam(D.parameters(), 1e-3)
+crit = nn.BCEWithLogitsLoss()
+real_label, fake_label = torch.ones(32, 1), torch.zeros(32, 1)
+for it in range(30):
+    real = torch.randn(32, 2) + 3
+    fake = G(torch.randn(32, 4))
+    ld = crit(D(real), real_label) + crit(D(fake.detach()), fake_label)
+    od.zero_grad(); ld.backward(); od.step()
+    lg = crit(D(fake), fake_label)  #!
+    og.zero_grad(); lg.backward(); og.step()
+""",
+    ),
+    "gan_like": (
+        "generator-helps-discriminator",
+        {
+            "models.py": """
+from torch import nn
+class Generator(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+    def forward(self, z):
+        return self.net(z)
+class Discriminator(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(2, 16), nn.Linear(16, 1)
+    def forward(self, x):
+        return self.head(nn.functional.leaky_relu(self.body(x), 0.2)).sigmoid().view(-1)
+""",
+            "script.py": HEAD
+            + """
+import torch.nn.functional as F
+from models import Discriminator, Generator
+class GAN:
+    def __init__(self):
+        self.gen, self.dis = Generator(), Discriminator()
+        self.og = torch.optim.Adam(self.gen.parameters(), 1e-3)
+        self.od = torch.optim.Adam(self.dis.parameters(), 1e-3)
+    def d_loss(self, real):
+        with torch.no_grad():
+            fake = self.gen(torch.randn(len(real), 4))
+        score, other = self.dis(real), self.dis(fake)
+        loss_real = F.binary_cross_entropy(score, torch.ones_like(score))
+        loss_fake = F.binary_cross_entropy(other, torch.zeros_like(other))
+        return (loss_real + loss_fake) / 2
+    def g_loss(self, n):
+        score = self.dis(self.gen(torch.randn(n, 4)))
+        return F.binary_cross_entropy(score, torch.zeros_like(score))  #!
+    def fit(self):
+        for it in range(20):
+            self.od.zero_grad()
+            self.d_loss(torch.randn(32, 2) + 3).backward()
+            self.od.step()
+            self.og.zero_grad()
+            self.g_loss(32).backward()
+            self.og.step()
+GAN().fit()
+""",
+        },
+    ),
+    "gan_critic": (
+        "generator-helps-discriminator",
+        HEAD
+        + """
+G = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+critic = nn.Sequential(nn.Linear(2, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+og = torch.optim.RMSprop(G.parameters(), 1e-3)
+oc = torch.optim.RMSprop(critic.parameters(), 1e-3)
+for it in range(30):
+    for _ in range(3):
+        real, fake = torch.randn(32, 2) + 3, G(torch.randn(32, 4))
+        loss = critic(fake).mean() - critic(real).mean()
+        oc.zero_grad(); loss.backward(); oc.step()
+        for p in critic.parameters():
+            p.data.clamp_(-0.1, 0.1)
+    loss = critic(G(torch.randn(32, 4))).mean()  #!
+    og.zero_grad(); loss.backward(); og.step()
+""",
+    ),
+    "gan_fill_forgotten": (
+        "generator-helps-discriminator",
+        HEAD
+        + """
+G = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+D = nn.Sequential(nn.Linear(2, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1), nn.Sigmoid())
+og = torch.optim.Adam(G.parameters(), 1e-3)
+od = torch.optim.Adam(D.parameters(), 1e-3)
+crit = nn.BCELoss()
+for it in range(30):
+    od.zero_grad()
+    label = torch.full((32,), 1.0)
+    loss = crit(D(torch.randn(32, 2) + 3).view(-1), label)
+    loss.backward()
+    fake = G(torch.randn(32, 4))
+    label.fill_(0.0)
+    loss = crit(D(fake.detach()).view(-1), label)
+    loss.backward()
+    od.step()
+    og.zero_grad()
+    loss = crit(D(fake).view(-1), label)  #!
+    loss.backward()
+    og.step()
+""",
+    ),
 }
 
 CLEAN = {
@@ -249,5 +361,82 @@ for (xb, yb), (ub,) in zip(source, other):
     loss = nn.functional.cross_entropy(model(net(xb)), yb) + nn.functional.mse_loss(net(ub), ub)
     loss = loss + (net(xb).mean(0) - net(ub).mean(0)).pow(2).sum()
     opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "gan_minimax": HEAD
+    + """
+G = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+D = nn.Sequential(nn.Linear(2, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+og = torch.optim.Adam(G.parameters(), 1e-3)
+od = torch.optim.Adam(D.parameters(), 1e-3)
+crit = nn.BCEWithLogitsLoss()
+real_label, fake_label = torch.ones(32, 1), torch.zeros(32, 1)
+for it in range(30):
+    real = torch.randn(32, 2) + 3
+    fake = G(torch.randn(32, 4))
+    ld = crit(D(real), real_label) + crit(D(fake.detach()), fake_label)
+    od.zero_grad(); ld.backward(); od.step()
+    lg = -crit(D(fake), fake_label)
+    og.zero_grad(); lg.backward(); og.step()
+""",
+    "gan_wasserstein": HEAD
+    + """
+G = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+critic = nn.Sequential(nn.Linear(2, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+og = torch.optim.RMSprop(G.parameters(), 1e-3)
+oc = torch.optim.RMSprop(critic.parameters(), 1e-3)
+for it in range(30):
+    for _ in range(3):
+        real, fake = torch.randn(32, 2) + 3, G(torch.randn(32, 4))
+        loss = critic(fake).mean() - critic(real).mean()
+        oc.zero_grad(); loss.backward(); oc.step()
+        for p in critic.parameters():
+            p.data.clamp_(-0.1, 0.1)
+    loss = -critic(G(torch.randn(32, 4))).mean()
+    og.zero_grad(); loss.backward(); og.step()
+""",
+    "gan_fill": HEAD
+    + """
+G = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+D = nn.Sequential(nn.Linear(2, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1), nn.Sigmoid())
+og = torch.optim.Adam(G.parameters(), 1e-3)
+od = torch.optim.Adam(D.parameters(), 1e-3)
+crit = nn.BCELoss()
+for it in range(30):
+    od.zero_grad()
+    label = torch.full((32,), 1.0)
+    loss = crit(D(torch.randn(32, 2) + 3).view(-1), label)
+    loss.backward()
+    fake = G(torch.randn(32, 4))
+    label.fill_(0.0)
+    loss = crit(D(fake.detach()).view(-1), label)
+    loss.backward()
+    od.step()
+    og.zero_grad()
+    label.fill_(1.0)
+    loss = crit(D(fake).view(-1), label)
+    loss.backward()
+    og.step()
+""",
+    "two_optimizers_one_loss": HEAD
+    + """
+encoder, head = nn.Sequential(nn.Linear(5, 8), nn.ReLU()), nn.Linear(8, 1)
+oe, oh = torch.optim.Adam(encoder.parameters(), 1e-3), torch.optim.Adam(head.parameters(), 1e-3)
+x = torch.randn(64, 5); y = (x[:, 0] > 0).float()[:, None]
+for it in range(30):
+    h = encoder(x)
+    loss = nn.functional.binary_cross_entropy_with_logits(head(h.detach()), y)
+    oh.zero_grad(); loss.backward(); oh.step()
+    loss = nn.functional.binary_cross_entropy_with_logits(head(h), y)
+    oe.zero_grad(); loss.backward(); oe.step()
+actor, q = nn.Linear(5, 2), nn.Linear(2, 1)
+oa, oq = torch.optim.Adam(actor.parameters(), 1e-3), torch.optim.Adam(q.parameters(), 1e-3)
+for it in range(30):
+    action = torch.randn(64, 2)
+    with torch.no_grad():
+        goal = action.sum(1, keepdim=True) + 0.9 * q(actor(x))
+    loss = nn.functional.mse_loss(q(action), goal)
+    oq.zero_grad(); loss.backward(); oq.step()
+    loss = -q(actor(x)).mean()
+    oa.zero_grad(); loss.backward(); oa.step()
 """,
 }

@@ -1,4 +1,4 @@
-"""Numbers that rate a model: means of batches that are not alike."""
+"""Numbers that rate a model: means of batches that are not alike, and what they are divided by."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ...finding import Fix
 from ...frames import Failed, called
 from ...registry import Check, check, kind
 from .. import places
+from ..loaders import Recent
 from ..places import found
 
 kind(
@@ -22,6 +23,17 @@ The last batch of a loader holds what is left over. Where each batch's mean loss
 added up and divided by the number of batches, a row of a small last batch counts for more than the
 others, and the number changes with the batch size. Add up the batch's mean times its rows, and
 divide by the rows of the dataset.
+""",
+)
+
+kind(
+    "divided-by-wrong-count",
+    "A sum over the rows is divided by the number of batches, or the other way round",
+    """
+The number of right answers is a sum over rows: divided by len(loader), the number of batches, an
+accuracy comes out above 1. A mean loss is one number per batch: divided by len(dataset), the number
+of rows, it is too small by the batch size. Divide counts by the rows, len(loader.dataset), and
+means by the batches, len(loader).
 """,
 )
 
@@ -65,9 +77,10 @@ class _Pass:
     def __init__(self, loader, source, loop):
         self.loader, self.source, self.loop = loader, source, loop
         self.sums = [_Sum(*one) for one in _accumulating(loop)]
-        self.sizes, self.means = [], []
+        self.sizes, self.means, self.counts = [], [], []
         self.rows = None  # how the loop's body says how many rows a batch has
         self.text = None  # and what it calls the loader
+        self.trains = False
 
     def look(self, frame):
         at = Failed(frame, self.source.file, self.loop.lineno, "", self.source, None)
@@ -78,23 +91,24 @@ class _Pass:
             said = (ast.unparse(n) for n in parts if at.value(n, None) is self.loader)
             self.text = next(said, "")
 
-    def averaged(self):
-        """(what was added up, its addends) where each addend is a mean of its batch."""
+    def adding(self, known: list[list[float]]):
+        """(what was added up, its addends) where each addend is one of the numbers of its batch."""
         for s in self.sums:
             if len(s.addends) == len(self.sizes) and all(
-                any(_same(a, m) for m in means)
-                for a, means in zip(s.addends, self.means, strict=True)
+                any(_same(a, m) for m in numbers)
+                for a, numbers in zip(s.addends, known, strict=True)
             ):
                 yield s.text, s.addends
 
 
 @check
-class Uneven(Check):
-    kinds = ("uneven-batches-averaged",)
+class Averages(Check):
+    kinds = ("uneven-batches-averaged", "divided-by-wrong-count")
     needs: ClassVar = {"*": ("batch", 2, "fewer than 2 batches of a DataLoader")}
 
     def start(self, doctor):
-        self.running, self.current, self.seen = {}, None, {}
+        self.running, self.current = Recent(), None
+        self.seen, self.divided = {}, {}
         watch = doctor.watch
         watch.on("loader", self.loader)
         watch.on("asked", self.asked)
@@ -103,19 +117,21 @@ class Uneven(Check):
         watch.on("op", self.op, {"mean", "sum", *REDUCTIONS})
 
     def stepped(self, optimizer):
-        self.running, self.current = {}, None
+        if self.current is not None:
+            self.current.trains = True
 
     def loader(self, loader):
         size, rows = loader.batch_size, getattr(loader.dataset, "__len__", None)
         site = places.here()
-        if not size or rows is None or loader.drop_last or len(loader.dataset) % size == 0:
+        if not size or rows is None or loader.drop_last:
             return
         if len(loader.dataset) > size and site is not None and site.source is not None:
             node = site.node
             while node is not None and not isinstance(node, (ast.For, ast.FunctionDef)):
                 node = getattr(node, "parent", None)
             if isinstance(node, ast.For) and _accumulating(node):
-                self.running[id(loader)] = _Pass(loader, site.source, node)
+                self.running.pop(id(loader), None)
+                self.running.entry(id(loader), lambda: _Pass(loader, site.source, node))
 
     def asked(self, loader):
         one = self.running.get(id(loader))
@@ -126,7 +142,7 @@ class Uneven(Check):
         if len(one.sizes) == len(loader):
             del self.running[id(loader)]
             self.current = None
-            self.judge(one)
+            self.judge(one, frame)
 
     def batch(self, loader, batch):
         self.current = self.running.get(id(loader))
@@ -135,6 +151,7 @@ class Uneven(Check):
             sizes = [len(p) for p in parts if isinstance(p, _C.TensorBase) and p.dim()]
             self.current.sizes.append(sizes[0] if sizes else 0)
             self.current.means.append([])
+            self.current.counts.append([])
 
     def op(self, op):
         one = self.current
@@ -145,14 +162,25 @@ class Uneven(Check):
             return
         if op.name in REDUCTIONS and op.argument(REDUCTIONS[op.name], "reduction") != 1:
             return
-        mean = value.item() / (one.sizes[-1] or 1 if op.name == "sum" else 1)
-        one.means[-1] += [mean, 100 * mean]
+        number, size = value.item(), one.sizes[-1] or 1
+        if op.name == "sum" and op.args[0].numel() == size and number == int(number):
+            one.counts[-1].append(number)
+        mean = number / (size if op.name == "sum" else 1)
+        one.means[-1] += [mean, 100 * mean] if size != 100 else [mean]  # else that is a sum
 
-    def judge(self, one):
-        rows = sum(one.sizes)
+    def judge(self, one, frame):
+        rows, batches = sum(one.sizes), len(one.sizes)
         if not all(one.sizes) or rows != len(one.loader.dataset):
             return
-        for text, addends in one.averaged():
+        at = Failed(frame, one.source.file, one.loop.lineno, "", one.source, None)
+        for known, wrong, right in ((one.counts, batches, rows), (one.means, rows, batches)):
+            for text, addends in one.adding(known):
+                node = _divided(at, one.loop, text, wrong, right)
+                if node is not None and (sum(addends) > batches or wrong == rows):
+                    self.divided.setdefault(node, (one, text, sum(addends), wrong, right))
+        if one.trains or rows % one.sizes[0] == 0:
+            return
+        for text, addends in one.adding(one.means):
             mean = sum(addends) / len(addends)
             right = sum(a * n for a, n in zip(addends, one.sizes, strict=True)) / rows
             off = abs(mean - right) / abs(right) if right else 0.0
@@ -161,7 +189,27 @@ class Uneven(Check):
                 self.seen[key] = (off, one, text, mean, right)
 
     def findings(self, doctor):
-        return [self.finding(*one) for one in self.seen.values()]
+        divided = [self.of_count(node, *one) for node, one in self.divided.items()]
+        return divided + [self.finding(*one) for one in self.seen.values()]
+
+    def of_count(self, node, one, text, total, wrong, right):
+        source, of_rows = one.source, right > wrong
+        said = ("rows", "batches") if of_rows else ("batches", "rows")
+        evidence = [
+            (
+                f"{text} adds up {total:.6g} over {right} {said[0]} and is divided by {wrong} "
+                f"{said[1]}: {total / wrong:.4g}; by the {said[0]} it is {total / right:.4g}"
+            )
+        ]
+        fixes = []
+        if one.text:
+            fixes.append(source.fix(node, f"len({one.text}{'.dataset' if of_rows else ''})"))
+        what = "a count of rows" if of_rows else "a sum of means of batches"
+        return found(
+            "divided-by-wrong-count", "wrong number", (source.file, node.lineno),
+            f"{what} is divided by the number of {said[1]}", evidence,
+            [((source.file, one.loop.lineno), "the loop over the batches")], fixes,
+        )  # fmt: skip
 
     def finding(self, off, one, text, mean, right):
         source, loop = one.source, one.loop
@@ -242,6 +290,42 @@ def _averaging(source, loop, text: str, loader: str):
             if inner is not None and ast.unparse(inner) == text:
                 return node, None
     return None
+
+
+def _divided(at, loop, text: str, wrong: int, right: int):
+    """The node of ``wrong``, by which a sum is divided after the loop, and never by ``right``."""
+    found_ = None
+    for node in ast.walk(at.source.function_of(loop) or at.source.tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            total, count = node.left, node.right
+            if isinstance(total, ast.BinOp) and isinstance(total.op, ast.Mult):  # 100 * correct
+                parts = [total.left, total.right]
+                total = next((p for p in parts if not isinstance(p, ast.Constant)), total)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
+            total, count = node.target, node.value
+        else:
+            continue
+        if node.lineno > loop.lineno and ast.unparse(total) == text:
+            number = _length(at, count)
+            if number == right:
+                return None
+            found_ = count if number == wrong else found_
+    return found_
+
+
+def _length(at, node):
+    """The number that a program divides by: ``len(loader)``, or a name of it."""
+    if called(node) in ("len", "float", "max") and node.args:
+        inner = node.args[0]
+        if called(node) != "len":
+            return _length(at, inner)
+        held = at.value(inner, None)
+        return len(held) if hasattr(held, "__len__") else None
+    if isinstance(node, ast.Name):
+        bound = at.source.last_assignment(node.id, node.lineno, at.source.function_of(node))
+        if isinstance(bound, ast.Assign) and called(bound.value) == "len":
+            return _length(at, bound.value)
+    return _number(at.value(node, None))
 
 
 def _counts(source, loop, loader: str) -> set[str]:

@@ -124,7 +124,7 @@ class Padding(Check):
             return
         self.looks[op.site] += 1
         hidden = _by_key(mask.detach() if hides else mask.detach().logical_not())
-        if hidden is None or not _is_filling(~hidden):
+        if hidden is None or not is_filling(~hidden):
             return
         for frame in places.user_frames():
             for name, values in _tensors_in(frame.f_locals):
@@ -190,7 +190,7 @@ def _by_key(hidden):
     return hidden if hidden.numel() and min(hidden.shape) > 1 else None
 
 
-def _is_filling(kept) -> bool:
+def is_filling(kept) -> bool:
     """Whether the ends of rows are kept, or their beginnings, more of one row than of another."""
     counts = kept.sum(1)
     if int(counts.min()) == int(counts.max()):

@@ -10,9 +10,8 @@ from rushlight import _C
 from rushlight.utils.data import RandomSampler, TensorDataset
 
 from ... import changes
-from ...finding import Edit, Fix
+from ...finding import Fix
 from ...registry import Check, check, kind
-from ...source import Source
 from .. import places, rows
 from ..calls import site_of
 from ..passes import LOSSES
@@ -280,27 +279,15 @@ def _one_order(one, two) -> list[Fix]:
     if first.lineno > last.lineno:
         first, last = last, first
     if any(isinstance(n, ast.Call) for n in ast.walk(first)):
-        name = _free_name(source, "perm")
+        name = changes.free_name(source, "perm", "order")
         line = f"{name} = {source.segment(first)}"
-        return [Fix(f"{line}, for both", _named(source, line, name, first, last))]
+        begins, ends = source.statement_of(first), source.statement_of(last)
+        nodes = [first, last] if ends is begins else [first]
+        edits = [changes.after_line(source, begins, line, nodes, [name] * len(nodes))]
+        edits += [] if ends is begins else [source.replace((last, name))]
+        return [Fix(f"{line}, for both", edits)]
     text = source.segment(first)
     return [source.fix(last, text, f"{text} for both")]
-
-
-def _named(source, line: str, name: str, first, last) -> list[Edit]:
-    """An index gets a name on a line before its statement, and both sides use that."""
-    begins, ends = source.statement_of(first), source.statement_of(last)
-    nodes = [(first, name), (last, name)] if ends is begins else [(first, name)]
-    changed = source.replace(*nodes)
-    before = source.lines[changed.line - 1 : begins.lineno - 1]
-    text = "\n".join([*before, source.indented(begins, line), changed.text])
-    edits = [Edit(source.file, changed.line, changed.end_line, text)]
-    return edits if ends is begins else [*edits, source.replace((last, name))]
-
-
-def _free_name(source: Source, wish: str) -> str:
-    taken = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)}
-    return next(n for n in (wish, f"{wish}utation", f"same_{wish}") if n not in taken)
 
 
 def _other_side(site, table: str | None) -> list[Fix]:
