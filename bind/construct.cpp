@@ -51,6 +51,13 @@ DType dtype_of_numpy_scalar(PyObject* o) {
   return DType::Undefined;
 }
 
+// A level of nested sequences; those that hold each other have no end.
+struct Level {
+  Level() { need(Py_EnterRecursiveCall(" while the items of a sequence are read") == 0); }
+  ~Level() { Py_LeaveRecursiveCall(); }
+  Level(const Level&) = delete;
+};
+
 DType dtype_of_item(PyObject* o) {
   if (is_tensor(o)) return tensor_of(o).dtype();
   if (PyFloat_CheckExact(o)) return default_dtype();
@@ -64,8 +71,10 @@ DType dtype_of_item(PyObject* o) {
     const Py_ssize_t n = PySequence_Length(o);
     need(n >= 0);
     if (n == 0) return default_dtype();
+    const Level one_more;
     for (Py_ssize_t i = 0; i < n; ++i) {
       const Owned item(need(PySequence_GetItem(o, i)));
+      check(item.get() != o, ErrorKind::Type, "new(): self-referential lists are incompatible");
       t = promote(t, dtype_of_item(item.get()));
       if (t == DType::ComplexDouble) break;
     }

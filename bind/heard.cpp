@@ -18,13 +18,6 @@ struct Heard {
 
 Heard& heard(PyObject* o) { return *reinterpret_cast<Heard*>(o); }
 
-// A listener's failure is not the program's; Ctrl-C is.
-bool forgiven() {
-  if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
-  PyErr_Clear();
-  return true;
-}
-
 // listener(first, *args, **keywords)
 bool tell(PyObject* listener, PyObject* first, PyObject* const* args, Py_ssize_t count,
           PyObject* names) {
@@ -34,13 +27,14 @@ bool tell(PyObject* listener, PyObject* first, PyObject* const* args, Py_ssize_t
   return r || forgiven();
 }
 
-// The program's exception is set before and after.
+// The program's exception is set before and after, unless a signal's handler raises another.
 void tell_of_failure(PyObject* listener, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);
-  PyErr_NormalizeException(&type, &value, &trace);
-  if (!tell(listener, value ? value : Py_None, args, count, names)) PyErr_Clear();
-  PyErr_Restore(type, value, trace);
+  Owned error = take_exception();
+  if (tell(listener, error.get(), args, count, names)) return raise_again(std::move(error));
+  if (PyErr_GivenExceptionMatches(error.get(), PyExc_StopIteration)) return;  // it ends a loop
+  Owned later = take_exception();
+  PyException_SetContext(later.get(), error.leave());
+  raise_again(std::move(later));
 }
 
 PyObject* call_heard(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
@@ -70,6 +64,13 @@ PyObject* call_heard(PyObject* self, PyObject* const* args, size_t flags, PyObje
   return result.leave();
 }
 
+PyObject* call_forgiven(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
+  const Owned alive = Owned::share(self);
+  Owned result(PyObject_Vectorcall(heard(self).original, args, flags, names));
+  if (result) return result.leave();
+  return forgiven() ? none() : nullptr;
+}
+
 PyObject* bind_heard(PyObject* self, PyObject* object, PyObject*) {
   if (!object || object == Py_None) {
     Py_INCREF(self);
@@ -78,11 +79,19 @@ PyObject* bind_heard(PyObject* self, PyObject* object, PyObject*) {
   return PyMethod_New(self, object);
 }
 
+int traverse_heard(PyObject* self, visitproc visit, void* arg) {
+  const Heard& h = heard(self);
+  Py_VISIT(Py_TYPE(self));
+  for (PyObject* o : {h.original, h.before, h.after, h.failed}) Py_VISIT(o);
+  return 0;
+}
+
 void drop_heard(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   const Heard& h = heard(self);
+  PyObject_GC_UnTrack(self);
   for (PyObject* o : {h.original, h.before, h.after, h.failed}) Py_XDECREF(o);
-  PyObject_Free(self);
+  PyObject_GC_Del(self);
   Py_DECREF(type);
 }
 
@@ -112,6 +121,7 @@ PyTypeObject* heard_type() {
   if (type) return type;
   PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                          {Py_tp_dealloc, reinterpret_cast<void*>(drop_heard)},
+                         {Py_tp_traverse, reinterpret_cast<void*>(traverse_heard)},
                          {Py_tp_repr, reinterpret_cast<void*>(repr_heard)},
                          {Py_tp_getattro, reinterpret_cast<void*>(attribute)},
                          {Py_tp_setattro, reinterpret_cast<void*>(set_attribute)},
@@ -119,9 +129,21 @@ PyTypeObject* heard_type() {
                          {Py_tp_descr_get, reinterpret_cast<void*>(bind_heard)},
                          {0, nullptr}};
   PyType_Spec spec = {"rushlight._C.Heard", sizeof(Heard), 0,
-                      unsigned(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | kMethodFlags),
+                      unsigned(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
+                               Py_TPFLAGS_HAVE_VECTORCALL | kMethodFlags),
                       slots};
   return type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+}
+
+Heard* new_heard(PyObject* original, vectorcallfunc call) {
+  PyTypeObject* type = heard_type();
+  auto* h = type ? PyObject_GC_New(Heard, type) : nullptr;
+  if (!h) return nullptr;
+  h->vectorcall = call;
+  h->original = Py_NewRef(original);
+  h->before = h->after = h->failed = nullptr;
+  PyObject_GC_Track(h);
+  return h;
 }
 
 // _heard(original, before, after, failed), each of the last three a callable or None:
@@ -130,24 +152,43 @@ PyTypeObject* heard_type() {
 PyObject* make_heard(PyObject*, PyObject* args) {
   PyObject* parts[4];
   if (!PyArg_ParseTuple(args, "OOOO", parts, parts + 1, parts + 2, parts + 3)) return nullptr;
-  PyTypeObject* type = heard_type();
-  auto* h = type ? PyObject_New(Heard, type) : nullptr;
+  Heard* h = new_heard(parts[0], call_heard);
   if (!h) return nullptr;
-  for (PyObject*& part : parts) {
-    if (part == Py_None) part = nullptr;
-    Py_XINCREF(part);
-  }
-  h->vectorcall = call_heard;
-  h->original = parts[0];
-  h->before = parts[1];
-  h->after = parts[2];
-  h->failed = parts[3];
+  PyObject** places[] = {&h->before, &h->after, &h->failed};
+  for (int i = 0; i < 3; ++i)
+    if (parts[i + 1] != Py_None) *places[i] = Py_NewRef(parts[i + 1]);
   return reinterpret_cast<PyObject*>(h);
 }
 
-PyMethodDef functions[] = {{"_heard", make_heard, METH_VARARGS, nullptr}, {}};
+// _forgiven(listener): calls it, and gives None where it fails.
+PyObject* make_forgiven(PyObject*, PyObject* listener) {
+  return reinterpret_cast<PyObject*>(new_heard(listener, call_forgiven));
+}
+
+PyMethodDef functions[] = {{"_heard", make_heard, METH_VARARGS, nullptr},
+                           {"_forgiven", make_forgiven, METH_O, nullptr},
+                           {}};
 
 }  // namespace
+
+bool forgiven() {
+  const bool at_limit = PyErr_ExceptionMatches(PyExc_RecursionError);
+  const bool ours = PyErr_ExceptionMatches(PyExc_Exception);
+  Owned error = take_exception();
+  Owned from_outside;
+  if (!at_limit) {
+    Owned interrupts(PyImport_ImportModule("rushlight.diagnosis.interrupts"));
+    if (interrupts)
+      from_outside = Owned(PyObject_CallMethod(interrupts.get(), "is_interrupt", "O", error.get()));
+    PyErr_Clear();
+  }
+  if (from_outside.get() != Py_True) {
+    if (ours) return true;
+    PyException_SetTraceback(error.get(), Py_None);  // of Ctrl-C, or an exit
+  }
+  raise_again(std::move(error));
+  return false;
+}
 
 int add_heard(PyObject* module) { return PyModule_AddFunctions(module, functions); }
 

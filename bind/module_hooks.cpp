@@ -7,31 +7,6 @@
 namespace rl::bind::nn {
 namespace {
 
-// The exception that is set, taken out of the interpreter's hands; and given back.
-Owned take_exception() {
-#if PY_VERSION_HEX >= 0x030C0000
-  return Owned(PyErr_GetRaisedException());
-#else
-  PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);
-  PyErr_NormalizeException(&type, &value, &trace);
-  if (trace) PyException_SetTraceback(value, trace);
-  Py_XDECREF(type);
-  Py_XDECREF(trace);
-  return Owned(value);
-#endif
-}
-
-void raise_again(Owned exception) {
-#if PY_VERSION_HEX >= 0x030C0000
-  PyErr_SetRaisedException(exception.leave());
-#else
-  PyObject* value = exception.leave();
-  PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(value))), value,
-                PyException_GetTraceback(value));
-#endif
-}
-
 // One call on its way; args and kwargs are what the hooks so far have made of them.
 struct HookedCall {
   PyObject* self;
@@ -278,9 +253,15 @@ bool HookedCall::run_always_called(PyObject* hooks, bool global) {
   return true;
 }
 
-// After an exception: always-called hooks run while it is being handled, then it goes on.
+// After an exception: always-called hooks run while it is being handled, then it goes on. Where
+// there are none, nothing is handled: at the limit of the stack that would be an error of its own.
 bool HookedCall::run_after_failure() {
   Owned error = take_exception();
+  Owned always = attribute(self, kForwardHooksAlwaysCalled);
+  if (always && !filled(always.get()) && !filled(globals.forward_always_called)) {
+    raise_again(std::move(error));
+    return false;
+  }
   Owned outer(PyErr_GetHandledException());
   PyErr_SetHandledException(error.get());
   Owned own = attribute(self, kForwardHooks);

@@ -1,4 +1,5 @@
 // __torch_function__: which arguments override, and asking them in turn.
+#include "bind/heard.h"
 #include "bind/hooks.h"
 #include "bind/op.h"
 
@@ -39,14 +40,32 @@ void gather(Overloaded& found, PyObject* o) {
   found.add(o);
 }
 
+// This thread's modes, the innermost last: a list that rushlight.overrides reads and changes, too.
+PyObject* modes_of_thread() {
+  static PyObject* const key = PyUnicode_InternFromString("rushlight.function_modes");
+  PyObject* room = PyThreadState_GetDict();
+  PyObject* stack = room ? PyDict_GetItemWithError(room, key) : nullptr;
+  if (stack || !room || PyErr_Occurred()) return stack;
+  Owned made(PyList_New(0));
+  return made && PyDict_SetItem(room, key, made.get()) == 0 ? made.get() : nullptr;
+}
+
+void switch_function_mode(bool on) {
+  modes_word = on ? modes_word | kFunctionMode : modes_word & ~kFunctionMode;
+}
+
 // The innermost mode's answer, while that mode is off; NotImplemented where there is none. A mode
 // that only looks on has `_hear(function, args, kwargs, result)`, and no frame while the op runs.
 PyObject* ask_mode(PyObject* function, PyObject* types, PyObject* args, PyObject* keywords) {
   static PyObject* const hear_name = PyUnicode_InternFromString("_hear");
-  Owned overrides(PyImport_ImportModule("rushlight.overrides"));
-  Owned mode(overrides ? PyObject_CallMethod(overrides.get(), "_leave_mode", nullptr) : nullptr);
-  if (!mode) return nullptr;
-  if (mode.get() == Py_None) Py_RETURN_NOTIMPLEMENTED;
+  PyObject* stack = modes_of_thread();
+  if (!stack) return nullptr;
+  const Py_ssize_t outer = PyList_GET_SIZE(stack) - 1;
+  if (outer < 0) Py_RETURN_NOTIMPLEMENTED;
+  const Owned mode = Owned::share(PyList_GET_ITEM(stack, outer));
+  // Without a line of Python: a signal's handler that raises would find the mode half left.
+  if (PyList_SetSlice(stack, outer, outer + 1, nullptr) < 0) return nullptr;
+  switch_function_mode(outer > 0);
   Owned hear(PyObject_GetAttr(mode.get(), hear_name)), result;
   if (hear && hear.get() != Py_None) {
     result = Owned(PyObject_Call(function, args, keywords));
@@ -54,7 +73,7 @@ PyObject* ask_mode(PyObject* function, PyObject* types, PyObject* args, PyObject
     Owned heard(result && given ? PyObject_CallFunctionObjArgs(hear.get(), function, args, given.get(),
                                                                result.get(), nullptr)
                                 : nullptr);
-    if (!heard) result = Owned();
+    if (result && !heard && !forgiven()) result = Owned();
   } else if (hear) {
     result = Owned(keywords ? PyObject_CallMethod(mode.get(), "__torch_function__", "OOOO", function,
                                                   types, args, keywords)
@@ -63,8 +82,8 @@ PyObject* ask_mode(PyObject* function, PyObject* types, PyObject* args, PyObject
   }
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
-  Owned back(PyObject_CallMethod(overrides.get(), "_enter_mode", "O", mode.get()));
-  if (!back) return nullptr;
+  if (PyList_Append(stack, mode.get()) < 0) return nullptr;
+  switch_function_mode(true);
   PyErr_Restore(type, value, trace);
   return result.leave();
 }
@@ -168,8 +187,10 @@ PyObject* has_torch_function(PyObject*, PyObject* const* args, Py_ssize_t count)
 
 PyObject* set_function_mode(PyObject*, PyObject* on) {
   const bool before = modes() & kFunctionMode;
-  modes_word = PyObject_IsTrue(on) ? modes_word | kFunctionMode : modes_word & ~kFunctionMode;
+  switch_function_mode(PyObject_IsTrue(on));
   return py_bool(before);
 }
+
+PyObject* function_modes(PyObject*, PyObject*) { return Py_XNewRef(modes_of_thread()); }
 
 }  // namespace rl::bind

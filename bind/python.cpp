@@ -102,6 +102,30 @@ std::string_view utf8_of(PyObject* text) {
   return {s, size_t(n)};
 }
 
+Owned take_exception() {
+#if PY_VERSION_HEX >= 0x030C0000
+  return Owned(PyErr_GetRaisedException());
+#else
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (trace) PyException_SetTraceback(value, trace);
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  return Owned(value);
+#endif
+}
+
+void raise_again(Owned exception) {
+#if PY_VERSION_HEX >= 0x030C0000
+  PyErr_SetRaisedException(exception.leave());
+#else
+  PyObject* value = exception.leave();
+  PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(value))), value,
+                PyException_GetTraceback(value));
+#endif
+}
+
 void set_exception() {
   try {
     throw;

@@ -53,6 +53,10 @@ class PythonError : public std::exception {
   PyObject *type_ = nullptr, *value_ = nullptr, *trace_ = nullptr;
 };
 
+// The exception that is set, taken out of the interpreter's hands; and given back.
+Owned take_exception();
+void raise_again(Owned exception);
+
 // Throws PythonError when a call of the C API failed.
 inline PyObject* need(PyObject* p) {
   if (!p) throw PythonError();

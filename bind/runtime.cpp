@@ -391,6 +391,7 @@ PyObject* set_parameter_type(PyObject*, PyObject* type) {
 
 PyObject* set_subclass_overrides(PyObject*, PyObject* on);
 PyObject* set_function_mode(PyObject*, PyObject* on);
+PyObject* function_modes(PyObject*, PyObject*);
 PyObject* call_mode(PyObject*, PyObject* args);
 PyObject* asked_method(PyObject*, PyObject* function);
 PyObject* has_torch_function(PyObject*, PyObject* const* args, Py_ssize_t count);
@@ -418,6 +419,7 @@ PyMethodDef functions[] = {
     {"_set_parameter_type", set_parameter_type, METH_O, nullptr},
     {"_set_subclass_overrides", set_subclass_overrides, METH_O, nullptr},
     {"_set_function_mode", set_function_mode, METH_O, nullptr},
+    {"_function_modes", function_modes, METH_NOARGS, nullptr},
     {"_asked_method", asked_method, METH_O, nullptr},
     {"_call_mode", call_mode, METH_VARARGS, nullptr},
     {"_has_torch_function_variadic",

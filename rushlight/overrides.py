@@ -139,21 +139,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-_local = None
-
-
-def _stack() -> list:
-    # Made when first needed: most programs enter no mode.
-    global _local
-    if _local is None:
-        from threading import local
-
-        _local = local()
-    try:
-        return _local.stack
-    except AttributeError:
-        _local.stack = stack = []
-        return stack
+_stack = _C._function_modes  # of this thread, the innermost last
 
 
 def _get_current_function_mode_stack() -> list:
@@ -163,21 +149,6 @@ def _get_current_function_mode_stack() -> list:
 def _get_current_function_mode():
     stack = _stack()
     return stack[-1] if stack else None
-
-
-def _leave_mode():
-    """The innermost mode, which is off from now on; None where there is none."""
-    stack = _stack()
-    if not stack:
-        return None
-    mode = stack.pop()
-    _C._set_function_mode(bool(stack))
-    return mode
-
-
-def _enter_mode(mode) -> None:
-    _stack().append(mode)
-    _C._set_function_mode(True)
 
 
 def _enter_outermost(mode) -> None:
@@ -233,7 +204,7 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
     """Calls the overrides of ``relevant_args`` for ``public_api`` until one answers."""
     overloaded = _get_overloaded_args(relevant_args)
     types = tuple(map(type, overloaded))
-    if _local is not None and _stack():
+    if _stack():
         result = _C._call_mode(public_api, types, args, kwargs)
         if result is not NotImplemented:
             return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 
 from . import run
 from .program import prepared
@@ -48,7 +49,7 @@ def _doctor(options) -> int:
     program = prepared(options, changed)
     program.show()
     if changed:
-        trial.restrict()
+        trial.restrict((tempfile.gettempdir(), "/dev/", "/proc/"))
     trials = program.repeatable and not options.no_trials
     doctor = Doctor(run.command(options), trials, frozenset(options.ignore))
     status = doctor.run(lambda: run.ended(program.run))
@@ -93,7 +94,7 @@ def _write_page(options, report: dict, silenced: int, status: int) -> None:
 
 def report_text(doctor, findings, all_reasons: bool = False) -> str:
     """What the terminal shows: findings, worst first, then what was and was not checked."""
-    from rushlight.diagnosis.finding import wrapped
+    from rushlight.diagnosis.finding import plain, wrapped
 
     if findings:
         count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}, worst first"
@@ -101,7 +102,7 @@ def report_text(doctor, findings, all_reasons: bool = False) -> str:
         count = "no finding"
     lines = [f"-- doctor: {count} ".ljust(78, "-")]
     for number, finding in enumerate(findings, 1):
-        lines.append(f"{number} {finding.severity}  {finding.place}  {finding.id}")
+        lines.append(plain(f"{number} {finding.severity}  {finding.place}  {finding.id}"))
         lines += finding.lines(untried="not tried")
     lines += wrapped(_checked(doctor, all_reasons))
     if all_reasons and _absent(doctor):

@@ -12,6 +12,7 @@ import sys
 from . import program
 
 _BUILTINS = dict(vars(builtins))
+_stderr: tuple | None = None  # while a program runs: the stream that was there, and what it is
 
 
 def add(subparsers) -> None:
@@ -75,13 +76,14 @@ def as_main(call) -> None:
 
 def ended(call) -> tuple[int, BaseException | None]:
     """Runs the program; the exit status that Python would have, and the error that ended it."""
-    limit = sys.getrecursionlimit()
+    global _stderr
+    _stderr, limit = (sys.stderr, _file_of_stderr()), sys.getrecursionlimit()
     try:
         call()
     except SystemExit as stop:
         if stop.code is None or isinstance(stop.code, int):
             return stop.code or 0, None
-        tell(str(stop.code))
+        _say(str(stop.code))
         return 1, None
     except KeyboardInterrupt as error:
         return 130, error
@@ -100,16 +102,46 @@ def tell_of_late(options) -> None:
         tell(f"rushlight: {', '.join(late)} went to the program; our options stand before it")
 
 
-def tell(text: str) -> None:
-    """Says something on stderr, after what the program printed, if it has left them open."""
+def _say(text: str) -> None:
+    """Prints on stderr what the interpreter would, if the program has left it open."""
     with contextlib.suppress(AttributeError, OSError, ValueError):
         sys.stdout.flush()
+    with contextlib.suppress(AttributeError, ValueError):
+        _write(sys.stderr, text + "\n")
+
+
+def tell(text: str) -> None:
+    """Says something of ours in ASCII, on the stderr that was there before the program."""
+    from rushlight.diagnosis.finding import plain
+
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        sys.stdout.flush()
+    stream, file = _stderr or (sys.stderr, None)
+    line = plain(text) + "\n"
     try:
-        sys.stderr.write(text + "\n")
-    except (AttributeError, ValueError):
-        pass
+        _write(stream, line)
+    except (AttributeError, ValueError):  # it is None or closed: python leaves its file open
+        with contextlib.suppress(OSError):
+            if stream is not None and file is not None and file == _file_of_stderr():
+                os.write(2, line.encode())
+
+
+def _write(stream, text: str) -> None:
+    try:
+        stream.write(text)
+        stream.flush()
     except OSError:
-        sys.stderr = None  # what could not be written would fail again at exit and be its status
+        if sys.stderr is stream:
+            sys.stderr = None  # what could not be written would fail at exit and be its status
+
+
+def _file_of_stderr() -> tuple[int, int] | None:
+    """Which file stderr's descriptor stands for; None where it is shut."""
+    try:
+        at = os.fstat(2)
+    except OSError:
+        return None
+    return at.st_dev, at.st_ino
 
 
 @contextlib.contextmanager
@@ -162,6 +194,8 @@ def reporting():
 
 def ended_as(status: int, error: BaseException | None) -> int:
     """The exit status; a program that Ctrl-C ended, and that was told of, ends this process so."""
+    global _stderr
+    _stderr = None
     if isinstance(error, KeyboardInterrupt):
         sys.excepthook = lambda *_: None
         raise error.with_traceback(None)
@@ -201,10 +235,10 @@ def show_error(error: BaseException, noted: bool = True) -> None:
         try:
             sys.excepthook(type(error), error, part)
         except BaseException as second:  # the program's own hook
-            tell("Error in sys.excepthook:")
+            _say("Error in sys.excepthook:")
             part = program_part(second.__traceback__)
             sys.__excepthook__(type(second), second.with_traceback(part), part)
-            tell("\nOriginal exception was:")
+            _say("\nOriginal exception was:")
             sys.__excepthook__(type(error), error, error.__traceback__)
 
 

@@ -130,8 +130,14 @@ def shortened(text: str, most: int = 40) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
+def plain(text: str) -> str:
+    """A text in ASCII, as every terminal shows it: names in other letters have escapes."""
+    return text.encode("ascii", "backslashreplace").decode()
+
+
 def wrapped(text: str, indent: str = "", more: str | None = None) -> list[str]:
-    """Text in lines of 80 columns; a line that already has its shape keeps its spaces."""
+    """Text in lines of 80 columns, in ASCII; one that already has its shape keeps its spaces."""
+    text = plain(text)
     if len(indent) + len(text) <= WIDTH:
         return [indent + text]
     return textwrap.wrap(
@@ -150,7 +156,7 @@ def _as_change(edit: Edit) -> list[str]:
 
     source = Source.of(edit.file)
     before = source.lines[edit.line - 1 : edit.end_line] if source else []
-    after = edit.text.split("\n") if edit.text else []
+    before, after = [*map(plain, before)], plain(edit.text).split("\n") if edit.text else []
     parts = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     out: list[str] = []
     for number, (kind, a, b, c, d) in enumerate(parts):

@@ -137,12 +137,19 @@ class Failed:
         inlined = self.frame.f_code.co_name not in _OWN_FRAMES
         if not own or not inlined or changes_something(self.node):
             return names
-        failing = ast.unparse(self.node)
-        for turn in itertools.islice(_turns(self.frame, names, around), _MOST_TURNS):
-            outcome = trial.expression(self.frame, turn, failing)
-            if not outcome.good and not outcome.refused:
-                return turn
-        return names
+        failing = compile(ast.unparse(self.node), "<trial>", "eval")
+        turns = [*itertools.islice(_turns(self.frame, names, around), _MOST_TURNS)]
+
+        def first() -> int | None:
+            for number, turn in enumerate(turns):
+                try:
+                    eval(failing, self.frame.f_globals, dict(turn))
+                except Exception:
+                    return number
+            return None
+
+        found = trial.apart(first)
+        return names if found is None else turns[found]
 
     def value(self, node: ast.AST, default=_MISSING):
         """The value of a name, an attribute chain, a constant index or a literal; no call is made.

@@ -24,15 +24,18 @@ def silent():
 
 
 def add_note(error: BaseException) -> None:
-    """Explains an exception that has reached the top; never raises, and never hides it."""
+    """Explains an exception that has reached the top; its own failure does not hide it."""
     if not is_wanted() or not isinstance(error, Exception):
         return
     try:
         from .notes import explain
 
         explain(error)
-    except Exception:  # an explanation that fails must not hide the error
-        pass
+    except Exception as failure:
+        from .interrupts import is_interrupt
+
+        if is_interrupt(failure):  # of a session that goes on: IPython's, say
+            raise
 
 
 def install() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .finding import WIDTH, Finding
+from .finding import WIDTH, Finding, plain
 
 MOST_LINES = 21
 NOT_TRIED = "not tried; rushlight doctor tries it"
@@ -15,15 +15,16 @@ def note_text(finding: Finding) -> str:
 
     What does not fit goes from its end: fixes first, then evidence.
     """
-    last = [f"  [{finding.id}] at {finding.place}; more: rushlight explain {finding.id}"]
+    place, more = plain(f"  [{finding.id}] at {finding.place}"), f"rushlight explain {finding.id}"
+    last = [f"{place}; more: {more}"]
     if len(last[0]) > WIDTH:
-        last = [f"  [{finding.id}] at {finding.place}", f"  more: rushlight explain {finding.id}"]
+        last = [place, f"  more: {more}"]
     for fixes in (3, 2, 1):
         body = finding.lines(fixes, NOT_TRIED)
         if len(body) <= MOST_LINES:
             break
     lines = ["", *body[:MOST_LINES], *last]
-    return "\n".join(line[:WIDTH].encode("ascii", "replace").decode() for line in lines)
+    return "\n".join(line[:WIDTH] for line in lines)
 
 
 def finding_of(error: BaseException) -> Finding | None:

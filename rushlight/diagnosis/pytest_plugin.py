@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from . import hook
+from .interrupts import is_interrupt
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -22,7 +23,9 @@ def pytest_runtest_makereport(item, call):
         from .notes import finding_of, note_text
 
         finding = finding_of(error)
-    except Exception:  # an explanation that fails must not fail a test's report
+    except Exception as failure:  # an explanation that fails must not fail a test's report
+        if is_interrupt(failure):
+            raise
         return
     if finding is not None:
         report.sections.append(("Rushlight", note_text(finding).strip("\n")))

@@ -20,10 +20,10 @@ SECONDS = 0.2
 
 @dataclass
 class Ending:
-    """How a call on shapes ended: the result's shape, or the error and the user's line."""
+    """How a call on shapes ended: the result's shape, or the error's class and line."""
 
     shape: str | None = None
-    error: BaseException | None = None
+    error: str | None = None
     line: int | None = None
     text: str = ""
 
@@ -55,8 +55,8 @@ class Rebuilt:
         error = self.raised.error
         return (
             ending is not None
-            and type(ending.error) is type(error)
-            and str(ending.error).split("\n")[0] == str(error).split("\n")[0]
+            and ending.error == type(error).__qualname__
+            and ending.text == str(error).split("\n")[0]
         )
 
     def run(self, edits: list) -> Ending | None:
@@ -67,7 +67,7 @@ class Rebuilt:
             with torch.no_grad(), torch.device("meta"):
                 return self._run(edits)
 
-        return trial.quietly(again, SECONDS)
+        return trial.apart(again, SECONDS)
 
     def _run(self, edits: list) -> Ending | None:
         names = self._definitions(edits)
@@ -165,7 +165,7 @@ class Rebuilt:
         found = frames.user_frames(error.__traceback__)
         last = found[-1] if found else None
         return Ending(
-            error=error,
+            error=type(error).__qualname__,
             line=last.line if last is not None else None,
             text=str(error).split("\n")[0],
         )

@@ -1,26 +1,35 @@
 """Trying a change before it is shown: the failing expression in its frame, or the whole script.
 
-A trial leaves random state as it was, swallows what is printed, and is limited in time. A script
-is run again in a process of its own in which files are not written outside temporary folders and
-nothing is sent or started: a program that wants to is not tried.
+A trial runs in a process of its own, and is limited in time: an expression in a fork of this one, a
+script from its beginning. Nothing is written there (by a script, outside its temporary folder), nor
+sent or started: what wants to is not tried.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import io
 import json
 import os
+import pickle
+import selectors
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import warnings
 from dataclasses import dataclass
 
-from .finding import Edit, Fix, apply_edits
+from rushlight import _C
 
+from .finding import Edit, Fix, apply_edits
+from .interrupts import alarm_held, is_interrupt
+
+_REFUSED = "the script writes files or starts programs"
 CHANGED_SOURCES = "RUSHLIGHT_CHANGED_SOURCES"  # a JSON file: {file: its text}
 
 
@@ -43,57 +52,105 @@ class Outcome:
 # ---- The failing expression, in its frame
 
 
-@contextlib.contextmanager
-def undisturbed(seconds: float = 0.2):
-    """Random state restored, output swallowed, an alarm after so many seconds."""
-    import rushlight as torch
-
-    state = torch.get_rng_state()
-    out, err = io.StringIO(), io.StringIO()
-    alarm = threading.current_thread() is threading.main_thread()
-    before = None
-    if alarm:
-        before = signal.signal(signal.SIGALRM, _too_long)
-        began = time.monotonic()
-        left, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
-        torch._C._all_signals_stop_kernels(True)
-    try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            yield
-    finally:
-        if alarm:
-            torch._C._all_signals_stop_kernels(False)
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
-            if left:  # an alarm of the program's own goes on, or rings now if it is due
-                left = max(left - (time.monotonic() - began), 1e-6)
-                signal.setitimer(signal.ITIMER_REAL, left, interval)
-        torch.set_rng_state(state)
-
-
-class TooLong(BaseException):
-    """Raised by the alarm; no ``except Exception`` of the user's catches it."""
-
-
-# How the user's code may fail in a trial; an interrupt is for the program itself.
-FAILURES = (Exception, SystemExit, TooLong)
-
-
-def _too_long(*_):
-    raise TooLong
-
-
 def expression(frame, names: dict, text: str, seconds: float = 0.2) -> Outcome:
     """Evaluates an expression in a frame with its local names: for changes of one call."""
     try:
         code = compile(text.strip(), "<trial>", "eval")
-        with undisturbed(seconds):
-            eval(code, frame.f_globals, dict(names))
-    except TooLong:
-        return Outcome(False, refused=f"took longer than {seconds} s")
-    except FAILURES as error:
-        return Outcome(False, error=f"{type(error).__name__}: {error}".splitlines()[0])
-    return Outcome(True)
+    except (SyntaxError, ValueError) as error:
+        return Outcome(False, error=_last_line(error))
+    return _apart(lambda: bool([eval(code, frame.f_globals, dict(names))]), seconds)[0]
+
+
+def apart(call, seconds: float = 0.2):
+    """What a call gives in a fork of this process, a copy; None where it fails or takes long.
+
+    Nothing is seen here of what it changes, writes or prints: for calls of the program's code.
+    """
+    return _apart(call, seconds)[1]
+
+
+def _apart(call, seconds: float) -> tuple[Outcome, object]:
+    reading, writing = os.pipe()
+    try:
+        child = _fork()
+    except OSError as error:
+        os.close(reading)
+        os.close(writing)
+        return Outcome(False, refused=f"no process for it: {error.strerror}"), None
+    if child == 0:
+        _answer(call, writing)
+    os.close(writing)
+    try:
+        answer = _read(reading, time.monotonic() + seconds)
+    finally:
+        os.close(reading)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):  # a handler of the program's waited for all
+            os.waitpid(child, 0)
+    if not answer:
+        return Outcome(False, refused=f"took longer than {seconds} s"), None
+    try:
+        return pickle.loads(answer)
+    except Exception as error:  # of a class of the program's
+        return Outcome(False, error=_last_line(error)), None
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():  # that the locks of other threads may stay shut for ever
+        warnings.simplefilter("ignore")
+        return os.fork()
+
+
+def _read(pipe: int, until: float) -> bytes:
+    """All that comes before its end; nothing where that is not there in time."""
+    parts: list[bytes] = []
+    with selectors.DefaultSelector() as ready:
+        ready.register(pipe, selectors.EVENT_READ)
+        while ready.select(max(0.0, until - time.monotonic())):
+            part = os.read(pipe, 1 << 16)
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
+    return b""
+
+
+def _answer(call, pipe: int) -> None:
+    """What the fork does: it answers, and ends without the program's own ends."""
+    try:
+        try:
+            _cut_off(pipe)
+            said = pickle.dumps((Outcome(True), call()))
+        except TrialRefused:
+            said = pickle.dumps((Outcome(False, refused=_REFUSED), None))
+        except BaseException as error:
+            said = pickle.dumps((Outcome(False, error=_last_line(error)), None))
+        with os.fdopen(pipe, "wb") as out:
+            out.write(said)
+    finally:
+        os._exit(0)
+
+
+def _last_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def _cut_off(pipe: int) -> None:
+    """What is written to open files goes nowhere from here on; those that are read have places of
+    their own."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in map(int, os.listdir("/proc/self/fd")):
+        with contextlib.suppress(OSError):  # the listing's own is closed by now
+            if number in (pipe, nowhere):
+                continue
+            own, place = nowhere, f"/proc/self/fd/{number}"
+            is_read = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+            if is_read and stat.S_ISREG(os.fstat(number).st_mode):
+                own = os.open(place, os.O_RDONLY)
+                os.lseek(own, os.lseek(number, 0, os.SEEK_CUR), os.SEEK_SET)
+            os.dup2(own, number)
+    sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
+    restrict(("/dev/",))
 
 
 def value(frame, names: dict, text: str, seconds: float = 0.2):
@@ -106,12 +163,58 @@ def value(frame, names: dict, text: str, seconds: float = 0.2):
 
 
 def quietly(call, seconds: float = 0.2):
-    """What a call gives, None where it fails or takes long."""
+    """What a call gives here, an object of this process; None where it fails or takes long.
+
+    Random state is restored, and what is printed is swallowed.
+    """
+    import rushlight as torch
+
+    state, out, err = torch.get_rng_state(), io.StringIO(), io.StringIO()
     try:
-        with undisturbed(seconds):
+        with (
+            alarm_held(counted=True),
+            _limited(seconds),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
             return call()
-    except FAILURES:
+    except (Exception, SystemExit, TooLong) as error:
+        if is_interrupt(error):
+            raise
         return None
+    finally:
+        torch.set_rng_state(state)
+
+
+class TooLong(BaseException):
+    """Raised by the alarm; no ``except Exception`` of the user's catches it."""
+
+
+@contextlib.contextmanager
+def _limited(seconds: float):
+    """TooLong is raised in the block after so many seconds, and not behind it."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGALRM) is None:  # a handler that is not Python's
+        yield
+        return
+    is_on = True
+
+    def ring(*_):
+        if is_on:
+            raise TooLong
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        _C._all_signals_stop_kernels(True)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            yield
+        finally:
+            is_on = False
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        _C._all_signals_stop_kernels(False)
+        signal.signal(signal.SIGALRM, before)
 
 
 # ---- The script, run again
@@ -160,7 +263,7 @@ def script(command: list[str], *edits: list[Edit], seconds: float = 20.0) -> Out
             said = {"findings": ()}
     last = (done.stderr.strip().splitlines() or [""])[-1]
     if "TrialRefused" in done.stderr:
-        return Outcome(False, refused="the script writes files or starts programs")
+        return Outcome(False, refused=_REFUSED)
     return Outcome(
         done.returncode == 0,
         last,
@@ -196,9 +299,8 @@ def changed_sources() -> dict[str, str]:
         return json.load(file)
 
 
-def restrict() -> None:
-    """Within a trial: no writing outside its own folder, no connections, no other programs."""
-    allowed = (tempfile.gettempdir(), "/dev/", "/proc/")
+def restrict(allowed: tuple[str, ...]) -> None:
+    """Within a trial: no writing outside of these folders, no connections, no other programs."""
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
     changing = {"os.remove", "os.rename", "os.rmdir", "os.mkdir", "shutil.rmtree", "os.truncate"}
     leaving = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"}

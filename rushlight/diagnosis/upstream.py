@@ -449,8 +449,13 @@ def _made_again(raised) -> list:
     return []
 
 
+def first_item(dataset):
+    """A copy of a dataset's first item; None where it has none."""
+    return trial.apart(lambda: dataset[0])
+
+
 def _sample(dataset) -> list:
-    """The tensors of a dataset's first item."""
+    """The tensors of a dataset's first item, which know where they were made."""
     item = trial.quietly(lambda: dataset[0])
     items = item.values() if isinstance(item, dict) else item
     items = items if isinstance(items, (list, tuple)) else [items]

@@ -6,6 +6,8 @@ import os
 
 from rushlight import _C, nn
 
+LEVELS = 4  # of containers that are looked into: one may hold itself
+
 
 def place_of(origin) -> str | None:
     """``file.py:12`` for what ``_C._origin`` and its like return."""

@@ -50,7 +50,8 @@ def write(path, kind: str, title: str, data: dict) -> None:
     """Writes a page; a page that stood there stays whole until the new one is."""
     path = Path(path)
     draft = path.with_name(f".{path.name}.part")
-    draft.write_text(page(kind, title, data), encoding="utf-8")
+    # The name of a file may be no text: half a pair has the same escape in JSON.
+    draft.write_text(page(kind, title, data), encoding="utf-8", errors="backslashreplace")
     draft.replace(path)
 
 

@@ -82,3 +82,11 @@ def test_the_fixes_shown_are_those_that_work(tmp_path, name):
         assert fix["tried"] == "script run again"
         text = apply_edits(script, [Edit(**e) for e in fix["edits"]])
         assert run(tmp_path, text).returncode == 0
+
+
+def test_statistics_that_drift_are_a_note(tmp_path):
+    script, line = marked(models.TRAPS["frozen_norm_trains"][1])
+    (finding,) = Report(tmp_path, script, "--no-trials").findings
+    assert (finding["severity"], finding["line"]) == ("note", line)
+    moved = finding["evidence"].rpartition("their running means moved by up to ")[2]
+    assert float(moved) > 0.1

@@ -1,6 +1,11 @@
 """What checks read and hold of a running program: no more than they need."""
 
+import itertools
+
+import pytest
+
 import rushlight as torch
+from rushlight.diagnosis import notes
 from rushlight.diagnosis.doctor import loaders
 from rushlight.diagnosis.doctor.checks import averages
 from rushlight.diagnosis.source import Source
@@ -140,6 +145,8 @@ def test_what_has_no_storage_has_no_address():
     assert inside == [None]
     assert address_of(torch.ones(2, device="meta")) is None
     assert address_of(x[1:]) == x.data_ptr()
+
+
 EPOCHS = """
 import gc
 import weakref
@@ -210,3 +217,134 @@ def test_values_of_a_list_are_read_once():
     assert followed.addends == [float(n) for n in range(100)]
     losses.append("no number")
     assert not followed.look(losses)
+
+
+TRANSFORMS = """
+import torch
+from torch import nn
+from torch.func import functional_call, grad, hessian, jacfwd, jvp, stack_module_state, vjp, vmap
+
+class Double(torch.autograd.Function):
+    generate_vmap_rule = True
+    @staticmethod
+    def forward(x):
+        return x * 2
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * 2
+
+torch.manual_seed(0)
+parts = [nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.1), nn.Linear(8, 3)]
+model, encoder = nn.Sequential(*parts).eval(), nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0)
+embedding = nn.Embedding(10, 4)
+x, y = torch.randn(5, 3), torch.randint(0, 3, (5,))
+parameters = {n: p.detach() for n, p in model.named_parameters()}
+buffers = dict(model.named_buffers())
+
+def loss(p, row, label):
+    out = functional_call(model, (p, buffers), (row.unsqueeze(0),))
+    return nn.functional.cross_entropy(out, label.unsqueeze(0))
+
+def forms(row):
+    row = torch.cat([row.reshape(-1), row.view(3)])[:3].clone()
+    row = row.detach() + row
+    zeros = torch.zeros(3)
+    mean = torch.where(row > 0, row, zeros).sum() / (row.norm() + 1e-6)
+    total = nn.functional.mse_loss(row, zeros) + torch.stack([row, row]).mean() + row @ row
+    total = total + row.expand(2, 3).softmax(0).log().sum() + row.masked_fill(row > 0, 0.0).sum()
+    return mean * total + Double.apply(row.float().double().contiguous()).std()
+
+def in_place(row):
+    row = row.clone()
+    row[0] = 1.0
+    row += 1
+    return row.mul_(2).abs().max()
+
+print(sorted(vmap(grad(loss), in_dims=(None, 0, 0))(parameters, x, y)))
+print(vmap(lambda row: model(row.unsqueeze(0)).softmax(-1).argmax())(x))
+print(vmap(forms)(x), grad(forms)(x[0]), vmap(grad(forms))(x), jvp(forms, (x[0],), (x[1],)))
+print(hessian(forms)(x[0]).shape, jacfwd(forms)(x[0]).shape, vjp(forms, x[0])[1](torch.ones(())))
+print(vmap(in_place)(x), vmap(lambda i: encoder(embedding(i).view(1, 1, 4)).mean())(y))
+stacked = stack_module_state([nn.Linear(3, 2) for _ in range(4)])
+one = nn.Linear(3, 2, device="meta")
+print(vmap(lambda p, b: functional_call(one, (p, b), (x,)))(*stacked).shape)
+outer = vmap(lambda a: vmap(lambda b: nn.functional.cosine_similarity(a, b, 0))(x))
+print(outer(x).shape)
+for _ in range(6):
+    whole = lambda p: nn.functional.cross_entropy(functional_call(model, (p, buffers), (x,)), y)
+    gradients = grad(whole)(parameters)
+    parameters = {n: p - 0.1 * gradients[n] for n, p in parameters.items()}
+print(whole(parameters))
+"""
+
+
+def test_transforms_of_functions_are_left_alone(tmp_path, monkeypatch):
+    """Their tensors have no values and no memory, and stand for others."""
+    monkeypatch.setenv("RUSHLIGHT_DOCTOR_DEBUG", "1")  # what fails within the doctor is printed
+    watched = Report(tmp_path, TRANSFORMS, "--no-trials")
+    assert (watched.status, watched.findings) == (0, [])
+    assert watched.stdout == run(tmp_path, TRANSFORMS).stdout
+    assert "Traceback" not in watched.stderr
+    assert not [one for one in watched.not_checked if one["why"] == "its check failed"]
+
+
+SELVES = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+class Data(Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        return torch.randint(0, 10, (9,))
+
+def looped(items):
+    batch = [torch.stack(items)]
+    batch.append(batch)
+    return batch
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(10, 4), nn.Linear(4, 10)
+    def forward(self, ids, options):
+        results = {"scores": self.head(self.embed(ids))}
+        results["all"] = [results, options]
+        return results
+
+torch.manual_seed(0)
+model, options = Net(), {"list": []}
+options["me"] = options
+options["list"] += [options, options["list"]]
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    for batch in DataLoader(Data(), batch_size=4, collate_fn=looped):
+        ids = batch[0]
+        optimizer.zero_grad()
+        scores = model(ids[:, :-1], options)["scores"].reshape(-1, 10)
+        nn.functional.cross_entropy(scores, ids[:, 1:].reshape(-1)).backward()
+        optimizer.step()
+"""
+
+
+def test_what_holds_itself_is_looked_into_a_few_levels():
+    report = doctored({"selves": SELVES}, fixes=False)["selves"]
+    assert (report["status"], report["findings"]) == (0, []), report["error"]
+
+
+def test_a_list_that_holds_itself_gets_no_fix():
+    alone, numbers, rows = [], [1, 2], [[1, 2], [3]]
+    for one in (alone, numbers, rows):
+        one.append(one)
+    makers = torch.tensor, torch.as_tensor, torch.Tensor
+    for make, given in itertools.product(makers, (alone, numbers, rows)):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            make(given)
+        assert notes.finding_of(caught.value) is None

@@ -12,6 +12,7 @@ from rushlight import _C, nn
 
 from .. import values
 from ..finding import Fix
+from ..interrupts import is_interrupt
 from ..source import Source
 from .flow import Flow, Step, key_of_region, key_of_site
 from .fromgraph import freezing, groups_from
@@ -294,7 +295,9 @@ class _Run:
             try:
                 with _as_it_was(self.subject):
                     _, _, gradients = self._run(frozenset(keys))
-            except Exception:
+            except Exception as error:
+                if is_interrupt(error):
+                    raise
                 continue
             if any(i in gradients for i in members):
                 texts = [_fix_text(k, group.reasons) for k in keys]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import sys
@@ -9,7 +10,7 @@ import time
 from collections import Counter
 
 from .. import changes, registry, trial
-from ..finding import SEVERITIES, Edit, Finding
+from ..finding import SEVERITIES, Edit, Finding, plain
 from ..frames import message_of
 from . import loaders, passes, watch
 
@@ -29,6 +30,7 @@ class Doctor:
         self.ignored = ignored
         self.error: BaseException | None = None
         self.status = 0
+        self.stderr = sys.stderr  # the program may put another in its place
         self.failed: dict[int, object] = {}  # checks that are not to be relied on
         self.watch = watch.Watch()
         self.passes = passes.Passes(self.watch)
@@ -68,8 +70,10 @@ class Doctor:
         except Exception as error:
             if os.environ.get("RUSHLIGHT_DOCTOR_DEBUG"):
                 raise
-            if id(owner) not in self.failed and sys.stderr is not None:
-                print(f"doctor: {type(owner).__name__}.{what} failed: {error!r}", file=sys.stderr)
+            if id(owner) not in self.failed and self.stderr is not None:
+                said = plain(f"doctor: {type(owner).__name__}.{what} failed: {error!r}")
+                with contextlib.suppress(OSError, ValueError):  # it closed it
+                    print(said, file=self.stderr)
             self.failed[id(owner)] = owner
             return None
 

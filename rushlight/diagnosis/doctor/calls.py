@@ -11,6 +11,7 @@ from rushlight import _C, overrides
 from rushlight._C import TensorBase
 
 from .. import frames
+from ..interrupts import is_interrupt
 from ..source import Source
 
 # Ops that hand values on in another form: what a tensor "is" stays what it was before them.
@@ -186,7 +187,7 @@ class Calls(overrides.TorchFunctionMode):
             if name != "data":
                 self.spent += QUICK
                 return
-        if self.inside or name == "__set__":
+        if self.inside or name == "__set__" or _C._count_transforms(0):
             self.spent += QUICK
             return
         began = time.perf_counter()
@@ -197,6 +198,8 @@ class Calls(overrides.TorchFunctionMode):
             pass
         except Exception as error:
             self._watch.failed(error)
+            if is_interrupt(error):
+                raise
         finally:
             self.inside = False
             self.spent += time.perf_counter() - began + QUICK

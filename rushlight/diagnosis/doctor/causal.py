@@ -10,6 +10,7 @@ from rushlight import _C
 from rushlight.overrides import TorchFunctionMode
 
 from .. import trial
+from ..values import LEVELS
 from .calls import site_of, user_frame
 from .passes import CLASS_LOSSES
 from .watch import is_forward
@@ -41,13 +42,15 @@ def arguments_of(frame) -> dict:
     return {n: _cut_off(held.get(n)) for n in names}
 
 
-def _cut_off(value):
+def _cut_off(value, level: int = 0):
     if isinstance(value, _C.TensorBase):
         return value.detach() if value.grad_fn is not None else value
+    if level == LEVELS:
+        return value
     if type(value) in (list, tuple):
-        return type(value)(map(_cut_off, value))
+        return type(value)(_cut_off(v, level + 1) for v in value)
     if type(value) is dict:
-        return {k: _cut_off(v) for k, v in value.items()}
+        return {k: _cut_off(v, level + 1) for k, v in value.items()}
     return value
 
 
@@ -58,12 +61,12 @@ def is_one(a, b) -> bool:
     return a.numel() == b.numel() and a.data_ptr() == b.data_ptr()
 
 
-def tensors_of(result) -> list:
+def tensors_of(result, level: int = 0) -> list:
     """The tensors of what a model returns: one, several, a dictionary, an object's attributes."""
     if isinstance(result, _C.TensorBase):
         return [result]
     if isinstance(result, (list, tuple)):
-        return [t for one in result for t in tensors_of(one)]
+        return [t for one in result if level < LEVELS for t in tensors_of(one, level + 1)]
     inner = result if isinstance(result, dict) else getattr(result, "__dict__", {})
     return [v for v in inner.values() if isinstance(v, _C.TensorBase)]
 
@@ -84,17 +87,19 @@ def own_token_seen(given: Given, axis: int, start: int) -> str | None:
     changed = tokens.clone()
     column = changed.select(axis, at)
     column.copy_(rushlight.where(column == one, others[0], one))
-    try:
-        with trial.undisturbed(2.0), rushlight.no_grad():
-            twin = copy.deepcopy(module).eval()
-            for part in twin.modules():
-                part._forward_hooks.clear()
-                part._forward_pre_hooks.clear()
-            before, after = (_scores(twin, given, t, axis) for t in (tokens, changed))
-            far = (before - after).abs().amax((0, 2)) > NEAR * before.abs().max()
-    except trial.FAILURES:
-        return None
-    reached = [i for i, is_far in enumerate(far.tolist()) if is_far]
+
+    @rushlight.no_grad()
+    def changes() -> list[bool]:
+        twin = copy.deepcopy(module).eval()
+        for part in twin.modules():
+            part._forward_hooks.clear()
+            part._forward_pre_hooks.clear()
+        before, after = (_scores(twin, given, t, axis) for t in (tokens, changed))
+        far = (before - after).abs().amax((0, 2)) > NEAR * before.abs().max()
+        return far.tolist()
+
+    far = trial.apart(changes, 2.0) or []
+    reached = [i for i, is_far in enumerate(far) if is_far]
     first = at if len(far) == total else at - start
     writes = any(hasattr(module, name) for name in ("generate", "sample"))
     if reached[:1] != [first] or not (reached[-1] > first or writes):
@@ -128,10 +133,10 @@ def _scores(model, given: Given, tokens, axis: int):
     return next(t for t in found if t is not None)
 
 
-def _with(value, old, new):
+def _with(value, old, new, level: int = 0):
     """An argument with other tokens in it."""
-    if isinstance(value, dict):
-        return {k: _with(v, old, new) for k, v in value.items()}
+    if isinstance(value, dict) and level < LEVELS:
+        return {k: _with(v, old, new, level + 1) for k, v in value.items()}
     return new if is_one(value, old) else value
 
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 
 from rushlight import _C, nn
 
+from ..interrupts import is_interrupt
 from .calls import Calls, forget_here, is_user
 from .rests import BACKWARD, CALL, STEP, Rests
 
@@ -137,19 +138,25 @@ class Watch:
         return found
 
     def tell(self, event: str, *details) -> None:
-        """Calls the listeners of an event; those of turns only where there is no rest."""
+        """Calls the listeners of an event; those of turns only where there is no rest.
+
+        What vmap, grad and other transforms of functions run is not told: their tensors have no
+        values, or stand for others.
+        """
+        if _C._count_transforms(0):
+            return
         self._counts[event] += 1
         resting = self.rests.resting and event in TURNS
         listeners = (self._always if resting else self._listeners).get(event)
         if listeners:
-            try:  # noqa: SIM105  (quicker, and no frame more)
-                self.call(event, listeners, details)
-            except RecursionError:  # the program is at its own limit
-                pass
+            self.call(event, listeners, details)
 
     def call(self, event: str, listeners, details) -> None:
-        """Calls some; the program does not get what they raise, nor its modes what they compute."""
-        calls, began = self.calls, time.perf_counter()
+        """Calls some; the program does not get what they raise, nor its modes what they compute.
+
+        What a signal's handler raises meanwhile goes to the program, once all were called.
+        """
+        calls, began, interrupt = self.calls, time.perf_counter(), None
         inside = calls is not None and calls.inside
         if calls is not None:
             calls.inside = True
@@ -161,9 +168,14 @@ class Watch:
                     listener(*details)
                 except RecursionError:  # the program is at its own limit
                     pass
-                except Exception as error:
+                except BaseException as error:
                     self.failed(error, listener)
+                    if is_interrupt(error) or not isinstance(error, Exception):
+                        interrupt = error
+            if interrupt is not None:
+                raise interrupt
         finally:
+            interrupt = None  # its traceback knows this frame
             _C._set_subclass_overrides(overriding)
             _C._set_function_mode(mode)
             if calls is not None:
@@ -176,7 +188,7 @@ class Watch:
         owner = getattr(listener, "__self__", None)
         if owner is not None:
             self.unreliable[id(owner)] = owner
-        if os.environ.get("RUSHLIGHT_DOCTOR_DEBUG"):
+        if os.environ.get("RUSHLIGHT_DOCTOR_DEBUG") and not is_interrupt(error):
             traceback.print_exception(error)
 
     def start(self) -> None:
@@ -185,7 +197,8 @@ class Watch:
         if "forward" in heard or "call" in heard:
             from rushlight.nn.modules.module import register_module_forward_hook
 
-            handle = register_module_forward_hook(self._called, always_call=False)
+            called = _C._forgiven(self._called)
+            handle = register_module_forward_hook(called, always_call=False)
             self._undo.append(handle.remove)
         if "step" in heard or "stepped" in heard:
             from rushlight.optim import optimizer
@@ -230,7 +243,7 @@ class Watch:
             if event == "stepped":
                 self.turn(STEP, id(optimizer))
 
-        return told
+        return _C._forgiven(told)
 
     def turn(self, kind: int, owner=None) -> None:
         """A turn of a loop ends: from here on listeners may rest, or hear again."""

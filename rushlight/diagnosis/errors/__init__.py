@@ -11,6 +11,7 @@ from functools import cached_property
 
 from .. import frames, registry, values
 from ..finding import Finding, Fix
+from ..interrupts import is_interrupt
 
 
 @dataclass
@@ -84,7 +85,7 @@ class Raised:
 def diagnose(error: BaseException) -> Finding | None:
     """What the first rule that knows this error says; None where no rule does.
 
-    Never raises: a rule that fails is a rule that does not know.
+    A rule that fails is a rule that does not know.
     """
     load()
     text = frames.message_of(error)
@@ -100,6 +101,8 @@ def diagnose(error: BaseException) -> Finding | None:
                 return None
             found = rule.look(raised)
         except Exception as failure:
+            if is_interrupt(failure):
+                raise
             if os.environ.get("RUSHLIGHT_DOCTOR_DEBUG"):
                 traceback.print_exception(failure)
             continue

@@ -8,7 +8,7 @@ import inspect
 from rushlight import nn
 from rushlight.utils.data import DataLoader, IterableDataset
 
-from .. import changes, trial, upstream, values
+from .. import changes, upstream, values
 from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised
@@ -346,7 +346,7 @@ def _batches_taken_apart(raised: Raised, at, statement, names):
     loader = upstream.value(at, statement.iter)
     if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
         return None
-    sample = trial.quietly(lambda: loader.dataset[0])
+    sample = upstream.first_item(loader.dataset)
     count = len(sample) if isinstance(sample, (tuple, list)) else 1
     if not isinstance(sample, (tuple, list)) or count == len(names):
         return None

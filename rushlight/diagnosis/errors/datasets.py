@@ -65,7 +65,7 @@ def text_labels(raised: Raised):
         return None
     for dataset in upstream.datasets(raised):
         for spot in upstream.returned(getattr(type(dataset), "__getitem__", None)):
-            sample = trial.quietly(lambda d=dataset: d[0])
+            sample = upstream.first_item(dataset)
             parts = getattr(spot.node, "elts", getattr(spot.node, "values", []))
             sample = list(sample.values()) if isinstance(sample, dict) else sample
             if not isinstance(sample, (tuple, list)) or len(sample) != len(parts):
@@ -159,7 +159,7 @@ def _index(at):
 
 
 def _bears(dataset, index: int) -> bool:
-    return trial.quietly(lambda: (dataset[index],)) is not None
+    return bool(trial.apart(lambda: bool([dataset[index]])))
 
 
 @explains(ValueError, r"sampler option is mutually exclusive with (shuffle)")

@@ -6,7 +6,7 @@ import ast
 import re
 import traceback
 
-from .. import changes, frames, trial, upstream, values
+from .. import changes, frames, upstream, values
 from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised, try_calls
@@ -109,7 +109,7 @@ def _collate(raised: Raised, batch):
     if whole:
         sample = whole[0]
     elif held is not None:
-        sample = trial.quietly(lambda: held.dataset[0])
+        sample = upstream.first_item(held.dataset)
     evidence = [f"samples {raised.match[1]} and {raised.match[2]} stand in one batch"]
     if whole and all(values.is_tensor(s) for s in whole):
         evidence = [

@@ -102,6 +102,8 @@ def ragged(raised: Raised):
     rows = upstream.value(at, given) if given is not None else None
     if not isinstance(rows, (list, tuple)) or not all(isinstance(r, (list, tuple)) for r in rows):
         return None
+    if any(row is rows for row in rows):  # no padding would help
+        return None
     lengths = sorted({len(r) for r in rows})
     torch, text = changes.torch_name(at.source), at.source.segment(given)
     each = changes.with_part(at.source, call, given, "row")

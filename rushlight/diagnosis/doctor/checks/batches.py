@@ -131,26 +131,30 @@ class Varying(Check):
 
 def _odd_sample(dataset, key):
     """(where the samples of the rarer type come from, fixes): a tensor's origin, or the return."""
-
-    def by_dtype() -> dict:
-        kept: dict = {}
-        for i in range(min(len(dataset), 200)):
-            value = dataset[i] if key is None else dataset[i][key]
-            tensor = isinstance(value, _C.TensorBase)
-            kept.setdefault(value.dtype if tensor else type(value), []).append(value)
-        return kept
-
-    kept = trial.quietly(by_dtype) or {}
-    rare = min(kept.values(), key=len, default=[None])[0] if len(kept) > 1 else None
-    if isinstance(rare, _C.TensorBase):
-        spot = upstream.of_tensor(rare)
+    kind, origin, other = trial.apart(lambda: _rarer(dataset, key)) or (None, None, None)
+    if kind == "tensor":
+        spot = upstream.of_place(origin)
         if spot is None:
             return None, []
-        other = next(d for d in kept if d != rare.dtype)
-        word = {"torch.float32": "float()", "torch.int64": "long()"}.get(str(other))
+        word = {"torch.float32": "float()", "torch.int64": "long()"}.get(other)
         fixes = [spot.fix(changes.method(spot.source, spot.node, word))] if word else []
         return spot.place, fixes
-    return _returned(dataset, key) if rare is not None else (None, [])
+    return _returned(dataset, key) if kind == "other" else (None, [])
+
+
+def _rarer(dataset, key) -> tuple | None:
+    """Of the samples' rarer type: whether it is a tensor's, its first's origin, the other dtype."""
+    kept: dict = {}
+    for i in range(min(len(dataset), 200)):
+        value = dataset[i] if key is None else dataset[i][key]
+        dtype = value.dtype if isinstance(value, _C.TensorBase) else type(value)
+        kept.setdefault(dtype, []).append(value)
+    if len(kept) < 2:
+        return None
+    rare = min(kept.values(), key=len)[0]
+    if not isinstance(rare, _C.TensorBase):
+        return ("other", None, None) if rare is not None else None
+    return "tensor", _C._origin(rare), str(next(d for d in kept if d != rare.dtype))
 
 
 def _returned(dataset, key):

@@ -12,6 +12,7 @@ from ...finding import Fix
 from ...registry import Check, check, kind
 from ...source import Source
 from ...values import address_of, is_tensor
+from .. import places
 from ..loaders import Recent
 from ..places import found
 
@@ -168,10 +169,13 @@ def _tensors(dataset):
 
 def _gives(dataset, tensor) -> bool:
     """Whether a sample of a dataset is, or holds, a view of a tensor."""
-    sample = trial.quietly(lambda: dataset[0])
-    parts = list(sample.values()) if isinstance(sample, dict) else sample
-    parts = parts if isinstance(parts, (list, tuple)) else [parts]
-    return any(is_tensor(p) and p.numel() and address_of(p) == address_of(tensor) for p in parts)
+
+    def is_view() -> bool:
+        parts = places.parts_of(dataset[0]).values()
+        where = address_of(tensor)
+        return any(is_tensor(p) and p.numel() and address_of(p) == where for p in parts)
+
+    return bool(trial.apart(is_view))
 
 
 def _returned(source: Source, node, name: str):

@@ -82,7 +82,7 @@ def _seconds_of_a_sample(dataset) -> float | None:
             dataset[i]
         return (time.perf_counter() - began) / count
 
-    return trial.quietly(each, 1.0)
+    return trial.apart(each, 1.0)
 
 
 @check

@@ -299,7 +299,7 @@ def spread(module, arguments) -> str:
             f"{max(mean):.3g} on average from those in eval mode, whose mean size is {size:.3g}"
         )
 
-    return trial.quietly(off, 1.0) or ""
+    return trial.apart(off, 1.0) or ""
 
 
 def _trains(loop) -> bool:

@@ -53,8 +53,9 @@ class Frozen(Check):
         if module.weight.requires_grad or module.bias.requires_grad:
             return
         if module.running_mean is not None:
-            entry = self.seen.setdefault(id(module), [module, 0, self.steps])
-            entry[1] += 1
+            if id(module) not in self.seen:
+                self.seen[id(module)] = [module, 0, self.steps, module.running_mean.clone()]
+            self.seen[id(module)][1] += 1
 
     def findings(self, doctor):
         frozen = {i: e for i, e in self.seen.items() if e[1] >= LEAST_PASSES}
@@ -67,8 +68,10 @@ class Frozen(Check):
 
     def finding(self, model, names, frozen):
         passes = max(e[1] for e in frozen.values())
+        moved = max(float((m.running_mean - mean).abs().max()) for m, _, _, mean in frozen.values())
         evidence = [
-            f"{len(names)} frozen batch norms ({', '.join(names[:3])}) averaged {passes} batches"
+            f"{len(names)} frozen batch norms ({', '.join(names[:3])}) averaged {passes} batches",
+            f"from the first on, their running means moved by up to {moved:.3g}",
         ]
         part = _shared([n.split(".") for n in names])
         if any(p.requires_grad for p in model.get_submodule(".".join(part)).parameters()):
@@ -97,7 +100,7 @@ class Frozen(Check):
                 edit = source.insert_after(source.statement_of(node), text)
                 fixes.append(Fix(text, [edit]))
         return found(
-            "frozen-norm-in-training", "wrong result", at,
+            "frozen-norm-in-training", "note", at,
             "frozen batch norms run in training mode", evidence, [], fixes,
         )  # fmt: skip
 

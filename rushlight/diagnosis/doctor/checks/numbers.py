@@ -145,7 +145,7 @@ class Nan(Check):
                         count = int((~steep[0].detach().isfinite()).sum())
                         self.gradient = (name, origin, count, steep[0].numel(), "infinite values")
 
-        return look
+        return _C._forgiven(look)
 
     def findings(self, doctor):
         out = [self.forward(*one) for one in self.first.values() if one[1] not in self.tolerated]

@@ -11,6 +11,7 @@ from rushlight import _C
 from ... import changes, upstream
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
+from ...values import LEVELS
 from ..loaders import Recent
 from ..places import found
 
@@ -90,11 +91,11 @@ def _with_lines(source, statement, head, node, text):
     return [Edit(changed.file, changed.line, changed.end_line, f"{lines}\n{changed.text}")]
 
 
-def _key(batch) -> str:
+def _key(batch, level: int = 0) -> str:
     if isinstance(batch, _C.TensorBase):
         return repr((tuple(batch.shape), batch.flatten()[:64].tolist(), float(batch.sum())))
-    if isinstance(batch, (list, tuple)):
-        return repr([_key(b) for b in batch])
-    if isinstance(batch, dict):
-        return repr([(k, _key(v)) for k, v in batch.items()])
+    if isinstance(batch, (list, tuple)) and level < LEVELS:
+        return repr([_key(b, level + 1) for b in batch])
+    if isinstance(batch, dict) and level < LEVELS:
+        return repr([(k, _key(v, level + 1)) for k, v in batch.items()])
     return repr(batch)[:200]
