@@ -55,7 +55,8 @@ $(VENV)/.test: $(SOURCES) | $(BIN)/python
 fuzz: $(VENV)/.test
 	$(BIN)/python -P tests/fuzz.py --calls $(or $(CALLS),300) --seed $(or $(SEED),1)
 
-# The core built with the address and undefined-behaviour sanitizers, and the tests with it.
+# The core built with the address and undefined-behaviour sanitizers, and the tests with it. Memory
+# that nobody wrote to reads as NaN.
 SANITIZED := build/sanitize
 LIBRARY = $(shell $(CXX) -print-file-name=$(1).so)
 
@@ -69,7 +70,7 @@ sanitize: $(VENV)/.test
 	rm -f $(SANITIZED)/package/rushlight/*.so
 	cp $(SANITIZED)/*.so $(SANITIZED)/package/rushlight/
 	LD_PRELOAD="$(call LIBRARY,libasan) $(call LIBRARY,libubsan) $(call LIBRARY,libstdc++)" \
-	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:malloc_fill_byte=255:max_malloc_fill_size=1048576 \
 	  UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 	  PYTHONPATH=$(CURDIR)/$(SANITIZED)/package $(BIN)/python -P -m pytest -q -n 2 tests
 

@@ -13,10 +13,9 @@ struct MemoryStats {
   int64_t allocations, releases;  // counts since the process began
 };
 
-// Blocks hold size_of_block(n) >= n bytes. Throws Error(Runtime) when the system has no memory.
+// Throws Error(Runtime) when the system has no memory.
 void* allocate_block(size_t n);
 void release_block(void* p, size_t n);  // n as asked for
-size_t size_of_block(size_t n);
 
 MemoryStats memory_stats();
 void reset_peak_memory();

@@ -7,6 +7,13 @@
 namespace rl::kernels {
 namespace {
 
+// Under AddressSanitizer a buffer is as long as asked for, and each call makes it anew.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kKept = false;
+#else
+constexpr bool kKept = true;
+#endif
+
 struct Buffers {
   void* data[int(Scratch::Count)] = {};
   size_t bytes[int(Scratch::Count)] = {};
@@ -21,12 +28,12 @@ thread_local Buffers t_buffers;
 void* scratch(Scratch use, size_t bytes) {
   Buffers& b = t_buffers;
   const int i = int(use);
-  if (bytes > b.bytes[i]) {
-    const size_t rounded = (bytes + bytes / 8 + 4095) / 4096 * 4096;
+  if (!kKept || bytes > b.bytes[i]) {
+    const size_t rounded = kKept ? (bytes + bytes / 8 + 4095) / 4096 * 4096 : bytes;
     std::free(b.data[i]);
     b.bytes[i] = 0;
-    b.data[i] = std::aligned_alloc(64, rounded);
-    if (!b.data[i]) throw std::bad_alloc();
+    b.data[i] = nullptr;
+    if (posix_memalign(&b.data[i], 64, rounded) != 0) throw std::bad_alloc();
     b.bytes[i] = rounded;
   }
   return b.data[i];
