@@ -59,7 +59,10 @@ const Instruction* first_instruction(PyCodeObject* code) {
 }
 #endif
 
-// The code objects seen so far. They are kept alive: an origin may outlive its function.
+// Note [Code objects]
+// Those seen are kept alive: an origin may outlive its function. A program that evaluates a text
+// over and over makes equal ones: the first stands for all of its file, and only kMostCopies more
+// are kept, to be found by their address.
 struct Seen {
   PyCodeObject* code = nullptr;
   uint32_t number = 0;                    // its place in `codes`, from 1
@@ -69,7 +72,8 @@ std::vector<PyCodeObject*> codes;
 std::unordered_map<PyCodeObject*, Seen> seen;
 constexpr size_t kRecent = 256;
 Seen recent[kRecent];                     // by address, in front of `seen`
-constexpr size_t kMostCodes = 1 << 20;    // a program that makes code without end is not followed
+constexpr size_t kMostCodes = 1 << 16;    // a program that makes code without end is not followed
+constexpr size_t kMostCopies = 1 << 10;
 
 bool in_package(PyCodeObject* code) {
   static std::string folder;
@@ -90,14 +94,38 @@ bool in_package(PyCodeObject* code) {
 // it knows no line, and asking it for one writes to read-only memory.
 bool has_lines(PyCodeObject* code) { return PyBytes_GET_SIZE(code->co_linetable) > 1; }
 
-[[gnu::noinline]] const Seen& enter(PyCodeObject* code, Seen& place) {
-  Seen& s = seen[code];
-  if (!s.code && codes.size() < kMostCodes) {
-    Py_INCREF(code);
-    codes.push_back(code);
-    s = {code, uint32_t(codes.size()), in_package(code) || !has_lines(code)};
+// The number of the first code object of this file that is equal, or else of this one; 0 when there
+// are too many.
+uint32_t number_of(PyCodeObject* code) {
+  static PyObject* const numbers = PyDict_New();
+  Owned key(PyTuple_Pack(2, code, code->co_filename));
+  PyObject* known = key && numbers ? PyDict_GetItemWithError(numbers, key.get()) : nullptr;
+  if (known) return uint32_t(PyLong_AsUnsignedLong(known));
+  if (!PyErr_Occurred() && codes.size() < kMostCodes) {
+    Owned number(PyLong_FromSize_t(codes.size() + 1));
+    if (number && PyDict_SetItem(numbers, key.get(), number.get()) == 0) {
+      codes.push_back(code);  // the key keeps it
+      return uint32_t(codes.size());
+    }
   }
-  return place = s;
+  PyErr_Clear();
+  return 0;
+}
+
+[[gnu::noinline]] const Seen& enter(PyCodeObject* code, Seen& place) {
+  static size_t copies = 0;
+  static Seen passing;
+  const auto at = seen.find(code);
+  if (at != seen.end()) return place = at->second;
+  const uint32_t number = number_of(code);
+  if (!number) return passing = {};
+  passing = {code, number, in_package(code) || !has_lines(code)};
+  if (codes[number - 1] != code) {
+    if (copies == kMostCopies) return passing;
+    ++copies;
+    Py_INCREF(code);
+  }
+  return place = seen[code] = passing;
 }
 
 Seen& recent_of(PyCodeObject* code) {

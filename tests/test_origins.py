@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import weakref
 
 import rushlight as torch
 from rushlight import _C, nn
@@ -121,3 +122,17 @@ def test_what_a_class_makes_comes_from_the_line_that_calls_it():
     recorder.stop()
     places = {_C._place(event[8])[0] for event in recorder.events()}
     assert places == {__file__}
+
+
+def test_a_text_evaluated_over_and_over_is_kept_a_limited_number_of_times():
+    x = torch.ones(3)
+    codes = []
+    for _ in range(3000):
+        code = compile("x + 1", __file__, "eval")
+        made = eval(code, {"x": x})
+        codes.append(weakref.ref(code))
+    del code
+    assert sum(held() is not None for held in codes) < 1500
+    assert _C._origin(made) == (__file__, "<module>", 1, 1, 0, 5)
+    other = eval(compile("x + 1", "elsewhere.py", "eval"), {"x": x})
+    assert _C._origin(other)[0] == "elsewhere.py"
