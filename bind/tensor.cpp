@@ -40,10 +40,10 @@ bool pass_to_body(TensorObject* self) {
 }
 
 void drop_object(void* owner) {
-  if (!Py_IsInitialized()) return;
-  WithLock lock;
   auto* self = static_cast<TensorObject*>(owner);
   self->body = nullptr;
+  if (!Py_IsInitialized() && !holds_lock()) return;  // it goes with the interpreter
+  WithLock lock;
   Py_DECREF(self);
 }
 

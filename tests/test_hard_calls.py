@@ -172,11 +172,44 @@ def boxed(name, *args):
         lambda x: F.max_pool1d(x, 2**62, 2**62, 0, 2**62),
         lambda x: torch.unbind(torch.empty(0, 2**40), -1),
         lambda x: torch.tril_indices(2**62, 2**62),
+        lambda x: torch.histogram(x.double(), torch.tensor([0, 2, 7], dtype=torch.uint8)),
+        lambda x: torch.arange(0, -(2**63), -1),
+        lambda x: torch.arange(1, 2**63 - 1, device="meta"),
+        lambda x: x[0, 0].expand(2**33).repeat(2**31),
+        lambda x: meta(2**33).repeat(2**62),
+        lambda x: torch.cat([meta(2**63 - 1), meta(1)]),
+        lambda x: torch.diag_embed(x, -(2**63)),
+        lambda x: torch.pixel_unshuffle(meta(2**40, 0, 2**22), 2**22),
+        lambda x: x.rot90(1, [2**63 - 1, -(2**63)]),
     ],
 )
 def test_hidden_ops_and_huge_numbers_are_checked_as_well(call):
     with pytest.raises((RuntimeError, IndexError, ValueError)):
         call(torch.ones(4, 3))
+
+
+def test_numbers_at_the_ends_of_their_range_wrap_around():
+    least, most = -(2**63), 2**63 - 1
+    x = torch.ones(2, 2)
+    assert torch.equal(x.triu(most), 0 * x) and torch.equal(x.triu(least), x)
+    assert torch.equal(x.tril(most), x) and torch.equal(x.tril(least), 0 * x)
+    cross = torch.cross(torch.tensor([most, 5, 7]), torch.tensor([-3, 9, 2**62]))
+    assert cross.tolist() == [5 * 2**62 % 2**64 - 63, 2**62 - 21, 9 * most % 2**64 + 15 - 2**64]
+    assert torch.arange(least, least + 3).tolist() == [least, least + 1, least + 2]
+    assert torch.var(torch.empty(1).expand(2**62, 0)).isnan()
+    base = torch.ones(2, requires_grad=True)
+    (base**least).sum().backward()
+    assert base.grad.tolist() == [least, least]
+
+
+def test_one_tensor_for_two_results_has_the_later_one():
+    out = torch.zeros(3)
+    torch.histogram(torch.tensor([0.5, -1.0]), torch.tensor([-2.0, 0.0, 1.0]), out=(out, out))
+    assert out.tolist() == [-2.0, 0.0, 1.0]
+
+
+def test_an_op_on_a_number_takes_a_tensor_of_any_size_for_it():
+    assert boxed("isin.Scalar_Tensor", torch.arange(300), torch.ones(1)).sum() == 1
 
 
 def test_what_is_empty_takes_no_time():

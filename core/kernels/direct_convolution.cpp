@@ -90,7 +90,8 @@ template <class T> Costs costs(const Convolution& c) {
 }  // namespace
 
 bool takes_direct(const Convolution& c) {
-  return c.in[0] == 1 && c.out[0] == 1 && c.kernel[0] == 1 && c.taps() > 1 && c.taps() <= kMostTaps;
+  const bool flat = c.in[0] == 1 && c.padding[0] == 0 && c.out[0] == 1 && c.kernel[0] == 1;
+  return flat && c.taps() > 1 && c.taps() <= kMostTaps;
 }
 
 template <class T> bool direct_forward_pays(const Convolution& c) {

@@ -449,7 +449,7 @@ void check_weight(const Tensor& self, const Tensor& weight) {
   if (!weight) return;
   check(weight.dtype() == self.dtype(), "torch.histogramdd: if weight tensor is provided, input "
         "tensor and weight tensor should have the same dtype, but got input(",
-        type_name_of(self.dtype()), "), and weight(", type_name_of(weight.dtype()), ")");
+        c_name_of(self.dtype()), "), and weight(", c_name_of(weight.dtype()), ")");
   check(weight.sizes() == self.sizes(), "torch.histogramdd: if weight tensor is provided it should "
         "have the same shape as the input tensor excluding its innermost dimension, but got input "
         "with shape ", Ints{self.numel(), 1}, " and weight with shape ", weight.sizes());
@@ -482,6 +482,9 @@ const auto histogram_edges = define<Pair(Tensor, Tensor, Tensor, bool)>(
     refuse_meta("histogram.bins_tensor", self);
     check(bins.dim() == 1, "torch.histogramdd: bins tensor should have one dimension, but got ",
           bins.dim(), " dimensions in the bins tensor for dimension 0");
+    check(bins.dtype() == self.dtype(), "torch.histogramdd: input tensor and bins tensors should have "
+          "the same dtype, but got input with dtype ", c_name_of(self.dtype()), " and bins for "
+          "dimension 0 with dtype ", c_name_of(bins.dtype()));
     check_bins(bins.numel() - 1);
     check_weight(self, weight);
     r.result({bins.numel() - 1}, self.dtype(), self.device());

@@ -169,9 +169,13 @@ void infer_arange(Infer& r, const Scalar& start, const Scalar& end, const Scalar
   check(!is_complex(t) && t != DType::Bool, ErrorKind::NotImplemented,
         "\"arange_cpu\" not implemented for '", type_name_of(t), "'");
   check(t != DType::Int64 || step.to_int() != 0, ErrorKind::Value, "step must be nonzero");
-  const int64_t round_up = step.to_int() > 0 ? -1 : 1;
+  // In 64 bits the sum wraps around, as in PyTorch; the least number over -1 would be a trap.
+  const auto steps = [by = step.to_int()](int64_t from, int64_t to) {
+    const uint64_t round_up = by > 0 ? uint64_t(-1) : 1;
+    return double(__int128(int64_t(uint64_t(to) - uint64_t(from) + uint64_t(by) + round_up)) / by);
+  };
   const double count = t == DType::Int64 || (is_integral(t) && integral)
-      ? double((end.to_int() - start.to_int() + step.to_int() + round_up) / step.to_int())
+      ? steps(start.to_int(), end.to_int())
       : std::ceil((end.to_double() - start.to_double()) / step.to_double());
   check(count >= 0 && count <= 9e18, "invalid size, possible overflow?");
   infer_sizes(r, {int64_t(count)}, t, device);
@@ -182,8 +186,8 @@ void fill_arange(const Tensor& result, const Scalar& start, const Scalar& step) 
     T* out = result.ptr<T>();
     const int64_t n = result.numel();
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      const int64_t a = start.to_int(), s = step.to_int();
-      for (int64_t i = 0; i < n; ++i) out[i] = T(a + i * s);
+      const uint64_t a = uint64_t(start.to_int()), s = uint64_t(step.to_int());
+      for (int64_t i = 0; i < n; ++i) out[i] = T(a + uint64_t(i) * s);
     } else {
       const double a = start.to_double(), s = step.to_double();
       for (int64_t i = 0; i < n; ++i) out[i] = Scalar(a + double(i) * s).to<T>();

@@ -134,16 +134,19 @@ Tensor unshuffle(const Tensor& self, int64_t r) {
   const size_t lead = size_t(self.dim()) - 3;
   const int64_t c = self->sizes[lead], h = self->sizes[lead + 1] / r;
   const int64_t w = self->sizes[lead + 2] / r, first = int64_t(lead);
+  int64_t square, channels;
+  check(!__builtin_mul_overflow(r, r, &square) && !__builtin_mul_overflow(c, square, &channels),
+        "numel: integer multiplication overflow");
   Dims split(Ints(self->sizes, lead)), order, joined(Ints(self->sizes, lead));
   for (int64_t s : {c, h, r, w, r}) split.push_back(s);
   for (int64_t d = 0; d < first; ++d) order.push_back(d);
   for (int64_t d : {0, 2, 4, 1, 3}) order.push_back(first + d);
-  for (int64_t s : {c * r * r, h, w}) joined.push_back(s);
+  for (int64_t s : {channels, h, w}) joined.push_back(s);
   const Tensor made = like_in_format(self, joined);
   Dims steps(made.strides());
   const int64_t each = steps[lead], across = steps[lead + 1], along = steps[lead + 2];
   steps.resize(lead);
-  for (int64_t step : {each * r * r, each * r, each, across, along}) steps.push_back(step);
+  for (int64_t step : {each * square, each * r, each, across, along}) steps.push_back(step);
   return filled(made, steps, permute(reshape(self, Ints(split)), Ints(order)));
 }
 

@@ -96,7 +96,7 @@ const Op<Tensor(TensorList, int64_t)> cat = define<Tensor(TensorList, int64_t)>(
         check(k == d || t.sizes()[k] == sizes[k], "Sizes of tensors must match except in dimension ",
               d, ". Expected size ", sizes[k], " but got size ", t.sizes()[k], " for tensor number ",
               int64_t(i), " in the list.");
-      sizes[d] += t.sizes()[d];
+      sizes[d] = int64_t(uint64_t(sizes[d]) + uint64_t(t.sizes()[d]));  // less than 0: refused below
     }
     if (format == MemoryFormat::Contiguous) r.result(sizes, p.dtype(), first->device());
     else r.result(sizes, format_strides(sizes, format), p.dtype(), first->device());

@@ -1,4 +1,5 @@
 // Products of linear algebra without factorizations: cross, Kronecker, traces, Vandermonde.
+#include "kernels/functors/scalar.h"
 #include "ops/dense.h"
 #include "ops/linalg.h"
 #include "ops/promotion.h"
@@ -8,6 +9,7 @@ namespace rl::ops {
 namespace {
 
 template <class T> void cross_rows(StridedLoop& loop, const int64_t (&step)[3]) {
+  using kernels::fn::minus, kernels::fn::times;
   loop.run([&](char* const* p, const int64_t* s, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
       const auto at = [&](int k, int64_t j) -> T& {
@@ -15,9 +17,10 @@ template <class T> void cross_rows(StridedLoop& loop, const int64_t (&step)[3]) 
       };
       const T a0 = at(1, 0), a1 = at(1, 1), a2 = at(1, 2);
       const T b0 = at(2, 0), b1 = at(2, 1), b2 = at(2, 2);
-      at(0, 0) = T(a1 * b2 - a2 * b1);
-      at(0, 1) = T(a2 * b0 - a0 * b2);
-      at(0, 2) = T(a0 * b1 - a1 * b0);
+      const auto area = [](T a, T b, T c, T d) { return minus(times(a, d), times(b, c)); };
+      at(0, 0) = area(a1, a2, b1, b2);
+      at(0, 1) = area(a2, a0, b2, b0);
+      at(0, 2) = area(a0, a1, b0, b1);
     }
   }, 8192);
 }

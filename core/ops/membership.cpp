@@ -73,7 +73,7 @@ const auto isin_of_number = define<Tensor(Tensor, Tensor, bool, bool)>(
   .forms(Function | Out)
   .exact_out()
   .infer([](Infer& r, const Tensor& element, const Tensor& test, bool, bool) {
-    infer_isin(r, element, test, {});
+    infer_isin(r, element, test, element.sizes());
     r[0].device = test.device();
   })
   .kernel([](Tensor& result, const Tensor& element, const Tensor& test, bool, bool invert) {

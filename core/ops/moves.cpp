@@ -124,8 +124,8 @@ const Op<Tensor(Tensor, int64_t, Ints)> rot90 = define<Tensor(Tensor, int64_t, I
     NoGrad quiet;
     check(dims.size() == 2, "expected total rotation dims == 2, but got dims = ", int64_t(dims.size()));
     check(self.dim() >= 2, "expected total dims >= 2, but got total dims = ", self.dim());
-    check(dims[0] != dims[1] && std::abs(dims[0] - dims[1]) != self.dim(), "expected rotation dims to be "
-          "different, but got dim0 = ", dims[0], " and dim1 = ", dims[1]);
+    check(dims[0] != dims[1] && std::abs(double(dims[0]) - double(dims[1])) != double(self.dim()),
+          "expected rotation dims to be different, but got dim0 = ", dims[0], " and dim1 = ", dims[1]);
     const int64_t a = wrap_dim(dims[0], self.dim()), b = wrap_dim(dims[1], self.dim());
     switch (((k % 4) + 4) % 4) {
       case 1: return detached(transpose(flip(self, Ints{b}), a, b));
@@ -155,7 +155,9 @@ const Op<Tensor(Tensor, Ints)> repeat = define<Tensor(Tensor, Ints)>("repeat(Ten
           "dimensions of tensor");
     Dims sizes;
     for (int64_t d = 0; d < int64_t(repeats.size()); ++d)
-      sizes.push_back(repeats[d] * (d < lead ? 1 : self.sizes()[d - lead]));
+      check(!__builtin_mul_overflow(repeats[d], d < lead ? 1 : self.sizes()[d - lead],
+                                    &sizes.emplace_back(0)),
+            "numel: integer multiplication overflow");
     for (int64_t s : sizes) check(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", Ints(sizes));
     r.result(sizes, self.dtype(), self.device());
   })
@@ -289,6 +291,7 @@ void infer_triangular(Infer& r, const char* op, const Tensor& self) {
 void clear_triangle(const Tensor& result, bool upper, int64_t diagonal) {
   const int64_t rows = result.size(-2), columns = result.size(-1);
   if (result.numel() == 0) return;
+  diagonal = std::clamp(diagonal, -rows - 1, columns);  // beyond the corners nothing changes
   const Dims strides(result.strides());
   const int64_t item = result.element_size(), column = strides[strides.size() - 1] * item;
   const char zero[16] = {};

@@ -249,7 +249,10 @@ void copied_out(const Record& r, const Arg* args, const Tensor* targets) {
     if (r.out.inputs || r.out.same) refuse_shared(r, args, targets[i], r.out.same);
   }
   for (int i = 0; i < r.visible; ++i) {
-    ops::copy_data(targets[i], results[i].tensor());
+    const Tensor& made = results[i].tensor();
+    // A tensor given for two results has the sizes of the later one.
+    if (targets[i].sizes() != made.sizes()) ops::resize_in_place(targets[i], made.sizes());
+    ops::copy_data(targets[i], made);
     targets[i].bump_version();
   }
 }

@@ -80,8 +80,8 @@ const Op<Tensor(Tensor, Scalar)> pow_number = define<Tensor(Tensor, Scalar)>(
       const std::complex<double> e = exponent.to_complex();
       return grad * rl::conj(pow_number(self, Scalar(e - 1.0)) * exponent);
     }
-    const Scalar less = exponent.is_int() ? Scalar(exponent.to_int() - 1)
-                                          : Scalar(exponent.to_double() - 1);
+    const Scalar less = exponent.is_int() && exponent.to_int() > INT64_MIN
+        ? Scalar(exponent.to_int() - 1) : Scalar(exponent.to_double() - 1);
     return grad * rl::conj((less.equal(1) ? self : pow_number(self, less)) * exponent);
   });
 

@@ -27,10 +27,17 @@ Dims reduced_sizes(Ints sizes, uint64_t mask, bool keepdim) {
   return r;
 }
 
+namespace {
+
+// An empty tensor's other sizes may be large: their product wraps around, and nothing is read.
+int64_t times(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
+
+}  // namespace
+
 int64_t reduced_count(Ints sizes, uint64_t mask) {
   int64_t n = 1;
   for (size_t i = 0; i < sizes.size(); ++i)
-    if (mask >> i & 1) n *= sizes[i];
+    if (mask >> i & 1) n = times(n, sizes[i]);
   return n;
 }
 
@@ -87,10 +94,10 @@ Spans::Spans(const Tensor& self, uint64_t mask) : total(self.numel()) {
     if (keeps) {
       ordered &= order.empty() || order.back() < d;
       order.push_back(d);
-      results *= sizes[d];
+      results = times(results, sizes[d]);
     }
-    if (!axes.empty() && axes.back().in == sizes[d] * strides[d] * item) {
-      axes.back().size *= sizes[d];
+    if (!axes.empty() && axes.back().in == times(sizes[d], strides[d] * item)) {
+      axes.back().size = times(axes.back().size, sizes[d]);
       axes.back().in = strides[d] * item;
     } else {
       axes.push_back({sizes[d], strides[d] * item, 0});
@@ -99,7 +106,7 @@ Spans::Spans(const Tensor& self, uint64_t mask) : total(self.numel()) {
   int64_t step = 1;
   for (size_t i = kept.size(); i-- > 0;) {
     kept[i].out = step;
-    step *= kept[i].size;
+    step = times(step, kept[i].size);
   }
 }
 
@@ -132,7 +139,7 @@ Dims Spans::strides_for(const Tensor& self, uint64_t mask, Ints sizes) const {
   int64_t step = 1;
   for (size_t i = order.size(); i-- > 0;) {
     full[order[i]] = step;
-    step *= self.sizes()[order[i]];
+    step = times(step, self.sizes()[order[i]]);
   }
   if (int64_t(sizes.size()) == self.dim()) return full;
   Dims r;

@@ -193,7 +193,8 @@ const Op<Tensor(Tensor, int64_t, int64_t, int64_t)> diag_embed =
   .infer([](Infer& r, const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
     const int64_t rank = self.dim() + 1, a = wrap_dim(dim1, rank), b = wrap_dim(dim2, rank);
     check(a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
-    const int64_t n = std::abs(offset) + self.size(-1);
+    const uint64_t away = offset < 0 ? -uint64_t(offset) : uint64_t(offset);
+    const int64_t n = int64_t(away + uint64_t(self.size(-1)));  // less than 0: refused below
     Dims sizes(self.sizes());
     sizes.pop_back();
     sizes.insert(size_t(std::min(a, b)), n);

@@ -271,3 +271,32 @@ def test_a_custom_node_that_the_closing_interpreter_frees():
         """
     command = [sys.executable, "-P", "-c", textwrap.dedent(program)]
     assert subprocess.run(command, timeout=120, check=False).returncode == 0
+
+
+def test_a_leaf_that_only_a_late_graph_holds_leaves_with_the_interpreter():
+    program = """
+        import gc
+        import os
+        import sys
+
+        import rushlight as torch
+
+        class Told:
+            def __del__(self, write=os.write):
+                write(1, b"gone")
+
+        class Late:
+            pass
+
+        late = Late()
+        late.me = late
+        leaf = torch.ones(2, requires_grad=True)
+        leaf.told = Told()
+        late.y = leaf * 2
+        sys.modules["late"] = late
+        del leaf, late
+        gc.disable()
+        """
+    command = [sys.executable, "-P", "-c", textwrap.dedent(program)]
+    done = subprocess.run(command, timeout=120, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "gone"), done.stderr

@@ -1,9 +1,12 @@
 """Convolutions of many shapes against sums over taps, at each vector level and thread count."""
+
 import os
 import subprocess
 import sys
 
 import pytest
+
+import rushlight as torch
 
 SHAPES = """
 import rushlight as torch
@@ -75,3 +78,22 @@ for threads in (1, 3):
 def test_shapes(level):
     environment = {**os.environ, "RUSHLIGHT_CPU": level}
     subprocess.run([sys.executable, "-P", "-c", SHAPES], env=environment, check=True)
+
+
+@pytest.mark.parametrize("stride", [(1, 1, 1), (3, 1, 2), (2, 3, 1)])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_padding_around_a_flat_volume(stride, groups):
+    """The padding before its only plane may be all that the kernel meets."""
+    x = torch.randn(2, 12, 1, 9, 8, dtype=torch.float64, requires_grad=True)
+    w = torch.randn(6, 12 // groups, 1, 3, 3, dtype=torch.float64, requires_grad=True)
+    padded = torch.nn.functional.pad(x, (2, 2, 1, 1, 1, 1))
+    expected = torch.conv3d(padded, w, None, stride, groups=groups)
+    y = torch.conv3d(x, w, None, stride, (1, 1, 2), groups=groups)
+    grad = torch.randn_like(y)
+    torch.testing.assert_close(y, expected)
+    for got, right in zip(
+        torch.autograd.grad(y, (x, w), grad),
+        torch.autograd.grad(expected, (x, w), grad),
+        strict=True,
+    ):
+        torch.testing.assert_close(got, right)
