@@ -34,14 +34,15 @@ class Program:
     repeatable: bool = True
     text: str | None = None
 
-    def show(self) -> None:
+    def show(self, in_tracebacks: bool = True) -> None:
         """Makes the text of a program without a file known, for reports about its lines."""
         if self.text is not None:
-            from rushlight.diagnosis import frames
+            from rushlight.diagnosis.source import typed
 
-            lines = self.text.splitlines(keepends=True)
-            linecache.cache[self.file] = (len(self.text), None, lines, self.file)
-            frames.typed.add(self.file)
+            typed[self.file] = self.text
+            if in_tracebacks:
+                lines = self.text.splitlines(keepends=True)
+                linecache.cache[self.file] = (len(self.text), None, lines, self.file)
 
 
 def prepared(options, changed: dict[str, str] | None = None) -> Program:

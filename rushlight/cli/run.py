@@ -59,17 +59,19 @@ def apart(words: list[str]) -> list[str]:
 
 
 def _run(options) -> int:
-    as_main(program.prepared(options).run)
+    as_main(program.prepared(options))
     return 0
 
 
-def as_main(call) -> None:
+def as_main(target: program.Program) -> None:
     """Runs the program; an error's traceback begins in the program's own code."""
     try:
-        call()
+        target.run()
     except SystemExit:
         raise
     except BaseException as error:
+        if "rushlight.diagnosis" in sys.modules:
+            target.show(in_tracebacks=False)
         _show_without_our_frames(error)
         raise
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import os
+import re
 import textwrap
 from dataclasses import dataclass, field
-from pathlib import Path
 
 # Most harmful first. An error ended the program; the others it survived.
 SEVERITIES = ("error", "wrong result", "wrong number", "memory", "time", "note")
@@ -103,7 +104,7 @@ class Finding:
 
     @property
     def place(self) -> str:
-        return f"{Path(self.file).name}:{self.line}"
+        return line_of(self.file, self.line)
 
     def lines(self, most_fixes: int = 3, untried: str = "") -> list[str]:
         """The finding as text of at most 80 columns, its fixes as changed lines.
@@ -128,6 +129,12 @@ def shortened(text: str, most: int = 40) -> str:
     """The first line of a text, cut to so many characters."""
     text = text.partition("\n")[0]
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def line_of(file: str, line: int) -> str:
+    """``file.py:12``; ``In[4]:1`` of an IPython session's fourth cell."""
+    cell = re.match(r"<ipython-input-(\d+)-", file)
+    return f"In[{cell[1]}]:{line}" if cell else f"{os.path.basename(file)}:{line}"
 
 
 def plain(text: str) -> str:

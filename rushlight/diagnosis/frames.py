@@ -12,11 +12,12 @@ from types import CodeType, FrameType
 
 from . import changes, trial
 from .finding import Fix, Related
-from .source import Source
+from .source import Source, typed
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MISSING = object()
-typed: set[str] = set()  # names of the user's text that is in no file: "<stdin>"
+# What text goes by that is typed into IPython, python or a console, or stands in a docstring.
+_SESSIONS = "<ipython-input-", "<python-input-", "<stdin>", "<console>", "<doctest "
 _MOST_TURNS = 1000
 _OWN_FRAMES = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 
@@ -29,7 +30,7 @@ def is_user_code(code: CodeType) -> bool:
 def is_user_path(file: str) -> bool:
     """Whether a file is the user's own: not ours, not an installed library's."""
     if file.startswith(("<", _PACKAGE)):
-        return file in typed
+        return file in typed or file.startswith(_SESSIONS)
     return not any(part in file for part in ("site-packages", "dist-packages", "lib/python3"))
 
 

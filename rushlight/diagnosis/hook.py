@@ -54,24 +54,24 @@ def install() -> None:
 
 
 def _into_ipython() -> None:
-    """In an IPython session errors end there, not in ``sys.excepthook``.
-
-    A handler of the user's own stays: IPython knows one set of them.
-    """
+    """In an IPython session errors end there, not in ``sys.excepthook``: of cells, and of %run."""
     module = sys.modules.get("IPython")
     shell = module.get_ipython() if hasattr(module, "get_ipython") else None
-    if shell is None or getattr(shell, "custom_exceptions", ()):
+    before = getattr(shell, "showtraceback", None)
+    if before is None or getattr(before, "is_rushlights", False):
         return
 
-    def show(self, kind, error, traceback, tb_offset=None):
+    def showtraceback(exc_tuple=None, *args, **kwargs):
+        error = (exc_tuple or sys.exc_info())[1]
         known = len(getattr(error, "__notes__", ()))
         add_note(error)
-        self.showtraceback((kind, error, traceback), tb_offset=tb_offset)
+        before(exc_tuple, *args, **kwargs)
         notes = getattr(error, "__notes__", ())[known:]
         if notes and not _shows_notes(module):
             print("\n".join(notes), file=sys.stderr)
 
-    shell.set_custom_exc((Exception,), show)
+    showtraceback.is_rushlights = True
+    shell.showtraceback = showtraceback
 
 
 def _shows_notes(module) -> bool:

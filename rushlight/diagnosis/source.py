@@ -14,6 +14,9 @@ from .unfolded import on_lines_of_their_own
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
+typed: dict[str, str] = {}  # the user's text that is in no file, by the name it goes by
+
+
 class Source:
     """One parsed file. Columns are in characters, lines from 1."""
 
@@ -29,8 +32,8 @@ class Source:
     @staticmethod
     def of(file: str) -> Source | None:
         """The parsed file, or None where there is no Python source to be read."""
-        lines = linecache.getlines(file)
-        return _parsed(file, "".join(lines)) if lines else None
+        text = "".join(linecache.getlines(file)) or typed.get(file)
+        return _parsed(file, text) if text else None
 
     @staticmethod
     def of_module(name: str | None) -> Source | None:

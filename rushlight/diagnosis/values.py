@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from rushlight import _C, nn
+
+from .finding import line_of
 
 LEVELS = 4  # of containers that are looked into: one may hold itself
 
@@ -12,11 +12,6 @@ LEVELS = 4  # of containers that are looked into: one may hold itself
 def place_of(origin) -> str | None:
     """``file.py:12`` for what ``_C._origin`` and its like return."""
     return None if origin is None else line_of(origin[0], origin[2])
-
-
-def line_of(file: str, line: int) -> str:
-    """``file.py:12``."""
-    return f"{os.path.basename(file)}:{line}"
 
 
 def is_tensor(value) -> bool:

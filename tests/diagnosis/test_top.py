@@ -1,5 +1,7 @@
 """Where an error reaches the top: the interpreter, pytest's report, IPython's display."""
 
+import os
+import subprocess
 import sys
 import types
 
@@ -82,13 +84,8 @@ def test_pytest_is_silent_on_request(tmp_path):
 
 
 class Shell:
-    custom_exceptions = ()
-
-    def set_custom_exc(self, kinds, handler):
-        self.custom_exceptions, self.handler = kinds, types.MethodType(handler, self)
-
-    def showtraceback(self, parts, tb_offset=None):
-        self.shown = parts
+    def showtraceback(self, exc_tuple=None, filename=None, tb_offset=None):
+        self.shown = (exc_tuple or sys.exc_info())[1], tb_offset
 
 
 @pytest.mark.parametrize("version, prints", [((8, 0), True), ((8, 30), False)])
@@ -98,21 +95,66 @@ def test_ipython_shows_the_note(monkeypatch, capsys, version, prints):
     module.get_ipython, module.version_info = lambda: shell, version
     monkeypatch.setitem(sys.modules, "IPython", module)
     monkeypatch.setattr(hook, "add_note", lambda error: error.add_note("because"))
-    hook._into_ipython()
+    for _ in range(2):
+        hook._into_ipython()
     error = ValueError("no")
-    shell.handler(ValueError, error, None)
-    assert shell.shown[1] is error and error.__notes__ == ["because"]
+    shell.showtraceback((ValueError, error, None), tb_offset=2)
+    assert shell.shown == (error, 2) and error.__notes__ == ["because"]
     assert ("because" in capsys.readouterr().err) is prints
+    try:
+        raise KeyError("of %run")
+    except KeyError as error:
+        shell.showtraceback()
+        assert shell.shown[0] is error and error.__notes__ == ["because"]
 
 
-def test_ipython_keeps_a_handler_of_the_users(monkeypatch):
-    shell = Shell()
-    shell.custom_exceptions = (KeyError,)
-    module = types.ModuleType("IPython")
-    module.get_ipython = lambda: shell
-    monkeypatch.setitem(sys.modules, "IPython", module)
-    hook._into_ipython()
-    assert shell.custom_exceptions == (KeyError,)
+# ---- Typed text
+
+
+def test_what_is_typed_into_ipython_is_explained(tmp_path):
+    pytest.importorskip("IPython")
+    cells = "import rushlight as torch\na, b = torch.ones(2, 3), torch.ones(4, 3)\na @ b\n"
+    write(tmp_path, "product.py", cells)
+    said = subprocess.run(
+        [sys.executable, "-m", "IPython", "--simple-prompt", "--colors=NoColor", "--no-banner"],
+        input=cells + "%run product.py\n", capture_output=True, text=True, timeout=120,
+        cwd=tmp_path, env={**os.environ, "TERM": "dumb", "IPYTHONDIR": str(tmp_path / "own")},
+    )  # fmt: skip
+    assert said.stdout.count("a @ b: the inner dimensions differ") == 2
+    assert "[matmul-shapes] at In[3]:1" in said.stdout
+    assert "[matmul-shapes] at product.py:3" in said.stdout
+
+
+CONSOLE = """
+import code, linecache
+import rushlight
+def push(name, number, text):
+    linecache.cache[name] = (len(text), None, [text], name)
+    code.InteractiveConsole({"torch": rushlight}, name).push(text)
+push("<python-input-0>", 0, "torch.ones(2, 3) @ torch.ones(4, 3)\\n")
+push("<console>", 1, "torch.ones(3) + torch.ones(4)\\n")
+push("<generated-1>", 2, "torch.ones(5) + torch.ones(6)\\n")
+"""
+
+
+def test_what_is_typed_into_a_console_is_explained(tmp_path):
+    said = run(tmp_path, CONSOLE).stderr
+    assert "[matmul-shapes] at <python-input-0>:1" in said
+    assert "[broadcast-shapes] at <console>:1" in said
+    assert said.count("more: rushlight explain") == 2
+
+
+@pytest.mark.parametrize("flag", ["-c", "-"])
+def test_a_program_without_a_file_is_explained_as_python_prints_it(tmp_path, flag):
+    text = "import torch\na, b = torch.ones(2, 3), torch.ones(4, 3)\na @ b\n"
+    done = subprocess.run(
+        [sys.executable, "-m", "rushlight", "run", flag, *([text] if flag == "-c" else [])],
+        input=text, capture_output=True, text=True, timeout=120, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "1. a @ b.T   (this call tried)" in done.stderr
+    before = done.stderr[: done.stderr.index("a @ b: the inner")]
+    assert "a @ b" not in before or sys.version_info >= (3, 13)
 
 
 USED = "model = Classifier()\nlogits = model(torch.randint(0, 100, (8, 12)))\n"

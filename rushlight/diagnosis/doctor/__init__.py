@@ -10,7 +10,7 @@ import time
 from collections import Counter
 
 from .. import changes, registry, trial
-from ..finding import SEVERITIES, Edit, Finding, plain
+from ..finding import SEVERITIES, Edit, Finding, line_of, plain
 from ..frames import message_of
 from . import loaders, passes, watch
 
@@ -162,7 +162,7 @@ class Doctor:
                 if more is None:
                     break
                 edits.append([Edit(**e) for e in more])
-                places.append(f"{os.path.basename(after['file'])}:{after['line']}")
+                places.append(line_of(after["file"], after["line"]))
                 outcome = trial.script(self.command, *edits, seconds=seconds)
                 if outcome.good:
                     also = " and ".join(places)

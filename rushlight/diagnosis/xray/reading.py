@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from rushlight.profiler.names import MODULE, NODE, OP, RANGE
 
-from ..frames import is_user_code, typed
+from ..frames import is_user_code
+from ..source import typed
 from .places import Place, read_place
 
 _FRAMEWORKS = ("Optimizer.", "enumerate(DataLoader)#")  # ranges that the package itself writes
