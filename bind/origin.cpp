@@ -350,11 +350,68 @@ PyObject* built(PyObject*, PyObject* o) {
   });
 }
 
+#if PY_VERSION_HEX < 0x030C0000
+// What the frame of a frame object goes on with, and its variables behind that.
+struct Variables : RunningFrame {
+  int stack_top;
+  bool is_entry;
+  char owner;
+  PyObject* values[1];
+};
+PyObject* value_of(PyFrameObject* frame, int i, PyObject*) {
+  struct FrameObject {
+    PyObject_HEAD
+    PyFrameObject* back;
+    Variables* running;
+  };
+  PyObject* value = reinterpret_cast<FrameObject*>(frame)->running->values[i];
+  constexpr char kCellOrFree = 0x40 | char(0x80);
+  const PyObject* kinds = reinterpret_cast<FrameObject*>(frame)->running->code->co_localspluskinds;
+  const char kind = PyBytes_AS_STRING(const_cast<PyObject*>(kinds))[i];
+  if (value && (kind & kCellOrFree) && PyCell_Check(value)) value = PyCell_GET(value);
+  return Py_XNewRef(value);
+}
+#elif PY_VERSION_HEX < 0x030D0000
+PyObject* value_of(PyFrameObject* frame, int, PyObject* name) {
+  PyObject* value = PyFrame_GetVar(frame, name);
+  if (!value) PyErr_Clear();
+  return value;
+}
+#endif
+
+// _locals(frame): the local names that have values. frame.f_locals would leave a copy on the frame
+// before Python 3.13, and what the program deletes would live on in it.
+PyObject* locals_of(PyObject*, PyObject* o) {
+  if (!PyFrame_Check(o)) {
+    PyErr_SetString(PyExc_TypeError, "_locals() takes a frame");
+    return nullptr;
+  }
+  auto* frame = reinterpret_cast<PyFrameObject*>(o);
+  const Owned code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  auto* of = reinterpret_cast<PyCodeObject*>(code.get());
+  if (!(of->co_flags & CO_OPTIMIZED)) return PyFrame_GetLocals(frame);  // of a module or a class
+#if PY_VERSION_HEX >= 0x030D0000
+  const Owned all(PyFrame_GetLocals(frame));
+  Owned found(PyDict_New());
+  return all && found && PyDict_Update(found.get(), all.get()) == 0 ? found.leave() : nullptr;
+#else
+  Owned found(PyDict_New());
+  if (!found) return nullptr;
+  for (int i = 0; i < of->co_nlocalsplus; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(of->co_localsplusnames, i);
+    const Owned value(value_of(frame, i, name));
+    if (value && PyDict_SetItem(found.get(), name, value.get()) < 0) return nullptr;
+  }
+  return found.leave();
+#endif
+}
+
 PyMethodDef functions[] = {
     {"_asked_again", asked_again, METH_O,
      "_asked_again(node): whether a backward needed what the node had saved and an earlier one freed."},
     {"_built", built, METH_O,
      "_built(module): the user's places that were running when it was made, innermost first."},
+    {"_locals", locals_of, METH_O, "_locals(frame): its local names that have values."},
     {"_here", here, METH_NOARGS, "_here(): the place in the user's program that runs now, or None."},
     {"_place", place, METH_O, "_place(origin): the place that a recorded origin stands for."},
     {"_origin", origin, METH_O,

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FrameType
 
+from rushlight import _C
+
 from . import changes, trial
 from .finding import Fix, Related
 from .source import Source, typed
@@ -130,7 +132,7 @@ class Failed:
         From Python 3.12 on a comprehension is part of the frame around it, and its names are gone
         once it has failed: they are those of its first turn that fails again.
         """
-        names = dict(self.frame.f_locals)
+        names = dict(_C._locals(self.frame))
         if self.source is None or not isinstance(self.node, ast.expr):
             return names
         around = _comprehensions(self.node)

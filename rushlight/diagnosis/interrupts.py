@@ -13,6 +13,8 @@ import threading
 import time
 from types import FrameType
 
+from rushlight import _C
+
 _DIAGNOSIS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _PACKAGE = os.path.dirname(os.path.dirname(_DIAGNOSIS)) + os.sep
 _PYTHON = os.path.dirname(os.__file__) + os.sep
@@ -45,7 +47,7 @@ def _came_in(error: BaseException) -> bool:
 
 def _is_handler(frame) -> bool:
     """Whether a frame, none of ours, has a frame as its argument, alone or in its ``*args``."""
-    code, held = frame.f_code, frame.f_locals
+    code, held = frame.f_code, _C._locals(frame)
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + 1]  # the last for *args
     given = [held.get(n) for n in names]
     given += [one for g in given if type(g) is tuple for one in g]

@@ -11,6 +11,8 @@ import ast
 import sys
 from dataclasses import dataclass
 
+from rushlight import _C
+
 from . import construction, frames, trial, upstream, values
 from .finding import Fix, apply_edits
 from .source import Source
@@ -91,7 +93,7 @@ class Rebuilt:
 
     def _definitions(self, edits: list) -> dict | None:
         """The caller's names, the classes and functions of the changed files defined anew."""
-        names = {**self.caller.frame.f_globals, **self.caller.frame.f_locals}
+        names = {**self.caller.frame.f_globals, **_C._locals(self.caller.frame)}
         self.fresh = []  # classes that edits stand in, as they are now
         for file in {e.file for e in edits} | {self.built.source.file}:
             source = Source.of(file)
@@ -176,7 +178,7 @@ def _again(at, node: ast.expr):
     found = at.value(node, None)
     if found is None:
         code = compile(ast.unparse(node), "<trial>", "eval")
-        found = eval(code, at.frame.f_globals, dict(at.frame.f_locals))
+        found = eval(code, at.frame.f_globals, dict(_C._locals(at.frame)))
     return found
 
 

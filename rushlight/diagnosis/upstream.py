@@ -167,7 +167,7 @@ def inner_locals(error: BaseException) -> Iterator[dict]:
     """The local names of the library's frames below the user's last one, innermost first."""
     found = []
     for frame, _ in traceback.walk_tb(error.__traceback__):
-        found = [] if frames.is_user_code(frame.f_code) else [*found, frame.f_locals]
+        found = [] if frames.is_user_code(frame.f_code) else [*found, _C._locals(frame)]
     yield from reversed(found)
 
 
@@ -430,7 +430,7 @@ def loaders(raised) -> list:
 
     found = []
     for at in reversed(raised.frames):
-        for held in [*at.frame.f_locals.values(), *at.frame.f_globals.values()]:
+        for held in [*_C._locals(at.frame).values(), *at.frame.f_globals.values()]:
             if isinstance(held, DataLoader) and held not in found:
                 found.append(held)
     return found or _made_again(raised) or [o for o in gc.get_objects() if type(o) is DataLoader]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict, namedtuple
 
 from rushlight.profiler import table as _table
@@ -129,7 +130,7 @@ class FunctionEvent(FormattedTimesMixin):
         self.flops = flops or 0
         self.bytes = 0  # the least that the op had to move
         self.place = None  # (file, function, line, ...) of the user's expression
-        self.module = None  # the innermost module that ran
+        self._module = None
         self.kind = 0
         self.failed = False
         for key, value in others.items():
@@ -150,6 +151,18 @@ class FunctionEvent(FormattedTimesMixin):
     device_time_total = 0
     self_device_time_total = 0
     self_device_memory_usage = 0
+
+    @property
+    def module(self):
+        """The innermost module that ran, while the program or the recording has it.
+
+        Events know their children and their parents: they would keep it for the collector.
+        """
+        return None if self._module is None else self._module()
+
+    @module.setter
+    def module(self, module) -> None:
+        self._module = None if module is None else weakref.ref(module)
 
     @property
     def self_cpu_time_total(self) -> float:

@@ -7,6 +7,7 @@ import contextlib
 import sys
 from dataclasses import dataclass, field
 
+from rushlight import _C
 from rushlight._ranges import record_function
 from rushlight.diagnosis.frames import is_user_code
 from rushlight.diagnosis.source import Source
@@ -103,7 +104,7 @@ class Block:
     @classmethod
     def of(cls, frame, statements: list, loop=None) -> Block:
         """A block of a frame, as its names are now."""
-        names = {**frame.f_globals, **{k: _copied(v) for k, v in frame.f_locals.items()}}
+        names = {**frame.f_globals, **{k: _copied(v) for k, v in _C._locals(frame).items()}}
         block = cls(frame.f_code.co_filename, statements, names)
         if any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await)) for n in _own(statements)):
             block.problem = _UNDOABLE

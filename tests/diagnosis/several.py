@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import io
 import json
 import os
@@ -86,6 +87,7 @@ def _explain(files: dict) -> dict:
     from rushlight.diagnosis.finding import Edit, apply_edits
     from rushlight.diagnosis.notes import note_text
 
+    gc.collect()  # the loaders of the programs before are none of this one's
     with tempfile.TemporaryDirectory(prefix="program-") as folder:
         _write(folder, files)
         os.chdir(folder)
@@ -139,4 +141,9 @@ def _write(folder: str, files: dict) -> None:
 
 
 if __name__ == "__main__":
+    import rushlight  # noqa: F401
+    from rushlight.diagnosis import kinds
+
+    kinds()
+    gc.freeze()
     print(json.dumps({n: _explain(p) for n, p in json.load(sys.stdin).items()}))

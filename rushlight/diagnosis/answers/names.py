@@ -79,11 +79,10 @@ class Names:
     # ---- Walking
 
     def _room(self, frame) -> None:
-        is_module = frame.f_code.co_name == "<module>" or frame.f_locals is frame.f_globals
-        if not is_module:
+        held = _C._locals(frame)
+        if held is not frame.f_globals:
             role = f"a local of {frame.f_code.co_name}"
-            self.containers.add(id(frame.f_locals))
-            for name, value in list(frame.f_locals.items()):
+            for name, value in held.items():
                 self._meet(name, role, value, 0)
         self.containers.add(id(frame.f_globals))
         if id(frame.f_globals) in self._seen:

@@ -115,8 +115,8 @@ def running_module(depth: int = 1):
     """The module whose forward runs now within the package (an nn.Softmax, say), or None."""
     frame = sys._getframe(depth)
     while frame is not None and not is_user(frame.f_code):
-        if frame.f_code.co_name == "forward" and "self" in frame.f_locals:
-            return frame.f_locals["self"]
+        if frame.f_code.co_name == "forward" and "self" in (held := _C._locals(frame)):
+            return held["self"]
         frame = frame.f_back
     return None
 

@@ -37,7 +37,7 @@ class Given:
 
 def arguments_of(frame) -> dict:
     """What a function that runs was given, by name; without the graphs of results."""
-    code, held = frame.f_code, frame.f_locals
+    code, held = frame.f_code, _C._locals(frame)
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return {n: _cut_off(held.get(n)) for n in names}
 

@@ -48,7 +48,7 @@ def is_forward(frame) -> bool:
     code = frame.f_code
     if code.co_name != "forward" or not code.co_argcount:
         return False
-    owner = frame.f_locals.get(code.co_varnames[0])
+    owner = _C._locals(frame).get(code.co_varnames[0])
     return nn.Module in type(owner).__mro__  # asks no attribute that the program may have made
 
 
@@ -232,9 +232,11 @@ class Watch:
             return
         is_new = rests.is_new(frame, module)  # counted at each call
         resting, rests.resting = rests.resting, rests.resting and not is_new
-        self.tell("forward", module, args, output)
-        self.tell("call", module, output, frame)
-        rests.resting = resting
+        try:
+            self.tell("forward", module, args, output)
+            self.tell("call", module, output, frame)
+        finally:
+            rests.resting = resting
         self.turn(CALL)
 
     def _telling_of_step(self, event: str):
@@ -288,17 +290,23 @@ def _backward(watch, original):
 
     def before(tensor, *args, **kwargs):
         running.append(tensor)
-        if not is_again():
-            watch.tell("backward", tensor, arguments(*args, **kwargs))
+        try:
+            if not is_again():
+                watch.tell("backward", tensor, arguments(*args, **kwargs))
+        except BaseException:  # an interrupt: the call itself does not follow
+            del running[-1:]
+            raise
 
     def after(result, tensor, *args, **kwargs):
         failed(None, tensor, *args, **kwargs)
 
     def failed(error, tensor, *args, **kwargs):
-        if not is_again():
-            watch.tell("backward_end", tensor, arguments(*args, **kwargs), error)
-            watch.turn(BACKWARD)
-        del running[-1:]
+        try:
+            if not is_again():
+                watch.tell("backward_end", tensor, arguments(*args, **kwargs), error)
+                watch.turn(BACKWARD)
+        finally:
+            del running[-1:]
 
     return heard(original, before, after, failed)
 

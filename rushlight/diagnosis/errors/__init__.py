@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from rushlight import _C
+
 from .. import frames, registry, values
 from ..finding import Finding, Fix
 from ..interrupts import is_interrupt
@@ -40,7 +42,7 @@ class Raised:
 
         found = []
         for frame, _ in traceback.walk_tb(self.error.__traceback__):
-            owner = frame.f_locals.get("self")
+            owner = _C._locals(frame).get("self")
             if isinstance(owner, Module) and (not found or found[-1] is not owner):
                 found.append(owner)
         return found
@@ -52,9 +54,8 @@ class Raised:
 
     def held(self) -> Iterator:
         """What the user's frames have names for, the outermost frame's first."""
-        rooms = {
-            id(room): room for at in self.frames for room in (at.frame.f_locals, at.frame.f_globals)
-        }
+        ran = [at.frame for at in self.frames]
+        rooms = {id(r): r for f in ran for r in (_C._locals(f), f.f_globals)}
         for room in rooms.values():
             yield from list(room.values())
 

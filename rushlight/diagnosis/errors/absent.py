@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from rushlight import nn
+from rushlight import _C, nn
 
 from .. import changes, frames, upstream, values
 from ..finding import Fix
@@ -109,7 +109,7 @@ def _target(raised: Raised, at, spot):
     if spot.at is not None:
         return upstream.value(spot.at, spot.node.func)
     func = spot.node.func
-    owner = at.frame.f_locals.get("self") if isinstance(func, ast.Attribute) else None
+    owner = _C._locals(at.frame).get("self") if isinstance(func, ast.Attribute) else None
     if owner is not None and ast.unparse(func.value) == "self":
         return getattr(type(owner), func.attr, None)
     return at.value(func, None)

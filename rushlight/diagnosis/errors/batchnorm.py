@@ -94,7 +94,7 @@ def _model_call(raised: Raised, layer):
     for at in reversed(raised.frames):
         if not isinstance(at.node, ast.Call):
             continue
-        owner = at.frame.f_locals.get("self")
+        owner = _C._locals(at.frame).get("self")
         if isinstance(owner, nn.Module) and layer in list(owner.modules()):
             continue
         for part in (at.node.func, getattr(at.node.func, "value", at.node.func)):

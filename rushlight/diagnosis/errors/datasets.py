@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from rushlight import _C
 from rushlight.utils.data import Dataset
 
 from .. import changes, construction, trial, upstream, values
@@ -127,7 +128,7 @@ def too_long(raised: Raised):
     at = next(
         (f for f in reversed(raised.frames) if f.function.endswith("__getitem__")), raised.frames[0]
     )
-    dataset = at.frame.f_locals.get("self")
+    dataset = _C._locals(at.frame).get("self")
     if not isinstance(dataset, Dataset) or not isinstance(raised.error, IndexError):
         return None
     index = _index(at)
@@ -154,7 +155,7 @@ def too_long(raised: Raised):
 def _index(at):
     code = at.frame.f_code
     names = code.co_varnames[: code.co_argcount]
-    held = at.frame.f_locals.get(names[1]) if len(names) > 1 else None
+    held = _C._locals(at.frame).get(names[1]) if len(names) > 1 else None
     return held if type(held) is int else None
 
 

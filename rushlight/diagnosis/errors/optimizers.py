@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from rushlight import device, nn, no_grad
+from rushlight import _C, device, nn, no_grad
 
 from .. import changes, construction, frames, trial, upstream, values
 from ..finding import Fix, Related
@@ -136,7 +136,7 @@ def _built_again(at, call: ast.Call):
     built = at.value(call.func, None)
     if not (isinstance(built, type) and issubclass(built, nn.Module)):
         return None
-    names = {**at.frame.f_globals, **at.frame.f_locals}
+    names = {**at.frame.f_globals, **_C._locals(at.frame)}
 
     def again():
         with no_grad(), device("meta"):

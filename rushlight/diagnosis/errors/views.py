@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from rushlight import nn
+from rushlight import _C, nn
 
 from .. import changes, construction, decided, upstream, values
 from ..finding import Fix
@@ -119,7 +119,7 @@ def count(raised: Raised):
 
 def _heads(raised: Raised, at, tensor, sizes: list[int], parts: list):
     """``view(b, t, heads, dim // heads)``: where heads that leave a rest were decided."""
-    owner = at.frame.f_locals.get("self")
+    owner = _C._locals(at.frame).get("self")
     outer = (
         construction.steps_to(owner) if isinstance(owner, nn.Module) else decided.callers(raised)
     )

@@ -228,6 +228,7 @@ class StateDict:
                     )
 
         load(self, state_dict)
+        load = None  # it knows itself
         if strict:
             _note_strays(missing_keys, unexpected_keys, error_msgs)
         if error_msgs:

@@ -118,8 +118,8 @@ class Repeated(Check):
         if op.site.count not in (1, 3, 10) or not op.args:
             return
         given = op.args[0]
-        mine = vars(owner) if hasattr(owner := op.frame.f_locals.get("self"), "__dict__") else {}
-        for room in (op.frame.f_locals, mine, op.frame.f_globals):
+        mine = vars(owner) if hasattr(owner := _C._locals(op.frame).get("self"), "__dict__") else {}
+        for room in (_C._locals(op.frame), mine, op.frame.f_globals):
             for name, held in list(room.items()):
                 if isinstance(held, list) and sum(t is given for t in held) > 1:
                     self.seen.setdefault(name, (op.site, len(held), op.name))
@@ -188,7 +188,7 @@ class Arguments(Check):
             return
         where = address_of(given)
         for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
-            held = op.frame.f_locals.get(name)
+            held = _C._locals(op.frame).get(name)
             if not isinstance(held, _C.TensorBase) or not held.numel() or held.requires_grad:
                 continue
             if address_of(held) != where or not self.is_meant(op, held, given):
@@ -264,7 +264,7 @@ def _is_held_outside(frame, held) -> bool:
             at = at.f_back
         if at is None:
             return False
-        if any(v is held for v in at.f_locals.values()):
+        if any(v is held for v in _C._locals(at).values()):
             return True
         at = at.f_back
     return False
@@ -288,7 +288,7 @@ class LiveBest(Check):
         self.steps += 1
         if self.steps & (self.steps - 1) == 0:
             for frame in places.user_frames(3):
-                self.look(frame.f_locals, frame.f_code.co_filename)
+                self.look(_C._locals(frame), frame.f_code.co_filename)
 
     def stop(self, doctor):
         main = sys.modules.get("__main__")

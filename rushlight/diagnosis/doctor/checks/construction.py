@@ -62,7 +62,7 @@ class MadeInForward(Check):
         if not learns and not drops:
             return
         frame = next(iter(places.user_frames(3)), None)
-        owner = frame.f_locals.get("self") if frame is not None else None
+        owner = _C._locals(frame).get("self") if frame is not None else None
         entry = self.seen.setdefault(
             (built[0], built[2], type(module).__name__), [built, 0, learns, False, module, owner]
         )

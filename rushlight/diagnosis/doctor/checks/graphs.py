@@ -78,7 +78,7 @@ class Kept(Check):
     def look(self, running):
         rooms = set()
         for frame in running:
-            for room in (frame.f_locals, frame.f_globals):
+            for room in (_C._locals(frame), frame.f_globals):
                 if id(room) not in rooms:
                     rooms.add(id(room))
                     self.look_at(room)

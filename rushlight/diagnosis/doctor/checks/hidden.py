@@ -72,7 +72,7 @@ class Hidden(Check):
 
     def optimizer(self, optimizer):
         for frame in places.user_frames(3)[:2]:
-            for value in [*frame.f_locals.values()]:
+            for value in [*_C._locals(frame).values()]:
                 if isinstance(value, nn.Module):
                     self.look(value)
 

@@ -83,7 +83,7 @@ class DirectForward(Check):
 def _value(node, frame):
     """What a name or a chain of attributes stands for, without running code of the user's."""
     if isinstance(node, ast.Name):
-        return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
+        return _C._locals(frame).get(node.id, frame.f_globals.get(node.id))
     if isinstance(node, ast.Attribute):
         owner = _value(node.value, frame)
         if isinstance(owner, nn.Module):

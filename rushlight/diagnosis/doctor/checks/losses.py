@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
+from rushlight import _C
+
 from ... import changes
 from ...frames import called
 from ...registry import Check, check, kind
@@ -356,7 +358,7 @@ def _picks_rows(op, number) -> bool:
     if not isinstance(node, ast.Subscript):
         return False
     at = node.slice
-    named = op.frame.f_locals.get(at.id) if isinstance(at, ast.Name) else None
+    named = _C._locals(op.frame).get(at.id) if isinstance(at, ast.Name) else None
     return isinstance(at, ast.Slice) or hasattr(named, "grad_fn")
 
 

@@ -127,7 +127,7 @@ class Padding(Check):
         if hidden is None or not is_filling(~hidden):
             return
         for frame in places.user_frames():
-            for name, values in _tensors_in(frame.f_locals):
+            for name, values in _tensors_in(_C._locals(frame)):
                 filler = _filler_kept(hidden, values)
                 if filler is not None:
                     said = f"{filler:g}, the filler in {name} {tuple(values.shape)}"
@@ -241,7 +241,7 @@ def _mask_argument(op, mask):
         return places.operand(op.site, 0)
     given = [k.value for k in call.keywords if k.arg and "mask" in k.arg] or call.args
     for node in given:
-        value = op.frame.f_locals.get(node.id) if isinstance(node, ast.Name) else None
+        value = _C._locals(op.frame).get(node.id) if isinstance(node, ast.Name) else None
         made = places.origin_node(mask)
         if value is mask or (made is not None and made[1] is node):
             return node

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
+from rushlight import _C
+
 from ... import construction, trial
 from ...finding import Edit, Fix
 from ...registry import Check, check, kind
@@ -70,7 +72,7 @@ class FunctionalDropout(Check):
         if len(op.args) < 2:
             return
         rate, training = op.argument(1, "p"), op.argument(2, "training", op.kwargs.get("train"))
-        owner = op.frame.f_locals.get("self")
+        owner = _C._locals(op.frame).get("self")
         if not training or not rate or op.module is not None or getattr(owner, "training", True):
             return
         if not hasattr(owner, "named_modules"):

@@ -152,8 +152,8 @@ class NextTokens(Check):
     def made_at(self, op, labels, given):
         """The same of labels that the user's own lines made, beside the tokens."""
         name, tokens = _name_of_labels(places.call_at(op.site)), upstream.of_tensor(given.tokens)
-        held = (op.frame.f_locals.get(name), given.arguments.get(name), *given.arguments.values())
-        for value in held:
+        named = _C._locals(op.frame).get(name)
+        for value in (named, given.arguments.get(name), *given.arguments.values()):
             spot = upstream.of_tensor(value) if is_one(value, labels) else None
             if spot is None or tokens is None or value is given.tokens or spot.node is tokens.node:
                 continue

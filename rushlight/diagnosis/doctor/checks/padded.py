@@ -107,7 +107,7 @@ class Padded(Check):
         entry.total += tokens.mask.numel()
         entry.filled += int(tokens.mask.sum())
         if entry.name is None:
-            entry.name = next((n for n, v in op.frame.f_locals.items() if v is tokens.ids), None)
+            entry.name = next((n for n, v in _C._locals(op.frame).items() if v is tokens.ids), None)
 
     def end(self, op):
         """``outputs[:, -1]`` of a recurrent layer."""

@@ -219,7 +219,7 @@ def _length(origin) -> int:
 
 def _name_of(frame, table: int) -> str | None:
     """What a frame calls a tensor."""
-    for room in (frame.f_locals, frame.f_globals):
+    for room in (_C._locals(frame), frame.f_globals):
         for name, value in room.items():
             if id(value) == table and isinstance(value, _C.TensorBase):
                 return name

@@ -82,7 +82,7 @@ class Held(Check):
         held = parameters_of(optimizer)
         models = {}
         for frame in places.user_frames(3)[:3]:
-            for room in (frame.f_locals, frame.f_globals):
+            for room in (_C._locals(frame), frame.f_globals):
                 for _, one in places.modules_in(room):
                     if id(one) not in models:
                         params = {id(p) for p in one.parameters()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
-from rushlight import nn
+from rushlight import _C, nn
 
 from ... import changes
 from ...finding import Fix
@@ -62,7 +62,7 @@ class Rebound(Check):
             line = self.lines[op.site] = _rebinding(op.site)
         if line is None:
             return
-        held = op.frame.f_locals.get(line.name)
+        held = _C._locals(op.frame).get(line.name)
         is_leaf = getattr(held, "requires_grad", False) and held.is_leaf
         if is_leaf or isinstance(held, nn.Parameter):
             line.ran(held, op.result)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import difflib
 
+from rushlight import _C
+
 from ...registry import Check, check
 from ...values import parameters_of
 from .. import places
@@ -24,7 +26,7 @@ class Swapped(Check):
     def optimizer(self, optimizer):
         self.optimizers.append((optimizer, places.here(), parameters_of(optimizer)))
         for frame in places.user_frames(3)[:3]:
-            for room in (frame.f_locals, frame.f_globals):
+            for room in (_C._locals(frame), frame.f_globals):
                 for name, module in places.modules_in(room):
                     self.names.setdefault(id(module), name)
 

@@ -8,7 +8,7 @@ import weakref
 from itertools import combinations
 from typing import ClassVar
 
-from rushlight import nn
+from rushlight import _C, nn
 
 from ... import changes, upstream
 from ...finding import Fix
@@ -86,7 +86,7 @@ class Ties(Check):
         if self.steps:
             return
         running = [
-            (site_of(f), dict(places.modules_in(f.f_locals))) for f in places.user_frames(2)[:4]
+            (site_of(f), dict(places.modules_in(_C._locals(f)))) for f in places.user_frames(2)[:4]
         ]
         for site, room in running:
             for root in room.values():

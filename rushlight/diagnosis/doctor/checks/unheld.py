@@ -65,7 +65,7 @@ class Unheld(Check):
                     if p.grad is not None:
                         self.versions.setdefault(id(p), (p, p._version))
             for frame in places.user_frames(3):
-                for room in (frame.f_locals, frame.f_globals):
+                for room in (_C._locals(frame), frame.f_globals):
                     for name, module in places.modules_in(room):
                         self.names.setdefault(id(module), name)
 

@@ -6,6 +6,7 @@ import ast
 from typing import ClassVar
 
 import rushlight
+from rushlight import _C
 from rushlight.utils.data import DataLoader
 
 from ...registry import Check, check, kind
@@ -86,9 +87,10 @@ class Unread(Check):
 def _loaders_in(frame) -> dict[int, str]:
     """The loaders that names of a frame stand for, and attributes of its self."""
     found = {}
-    rooms = [("", frame.f_globals), ("", frame.f_locals)]
-    if "self" in frame.f_locals:
-        rooms.append(("self.", getattr(frame.f_locals["self"], "__dict__", {})))
+    held = _C._locals(frame)
+    rooms = [("", frame.f_globals), ("", held)]
+    if "self" in held:
+        rooms.append(("self.", getattr(held["self"], "__dict__", {})))
     for before, room in rooms:
         for name, value in list(room.items()):
             if isinstance(value, DataLoader):
