@@ -181,6 +181,17 @@ def boxed(name, *args):
         lambda x: torch.diag_embed(x, -(2**63)),
         lambda x: torch.pixel_unshuffle(meta(2**40, 0, 2**22), 2**22),
         lambda x: x.rot90(1, [2**63 - 1, -(2**63)]),
+        lambda x: F.pad(meta(2**62), (2**62, 2**62)),
+        lambda x: F.pad(x, (-(2**63), -(2**63))),
+        lambda x: F.pad(x, (2**63 - 1, 2**63 - 1)),
+        lambda x: F.pad(x, (2**63 - 1, 2**63 - 1), mode="replicate"),
+        lambda x: F.pad(x, (-(2**63), -(2**63)), mode="circular"),
+        lambda x: F.conv1d(x[None, :1], torch.ones(1, 1, 1), padding=2**63 - 1),
+        lambda x: F.conv_transpose1d(x[None, :1], torch.ones(1, 1, 1), padding=2**63 - 1),
+        lambda x: torch.repeat_interleave(x[0], torch.tensor([2**63 - 1, 2**63 - 1, 5])),
+        lambda x: x[0, :1].unflatten(0, (2, 2**63 - 1)),
+        lambda x: torch.fft.hfft2(meta(2, 2), (2**62, 2**62)),
+        lambda x: torch.pixel_shuffle(meta(0, 4, 2**62), 4),
     ],
 )
 def test_hidden_ops_and_huge_numbers_are_checked_as_well(call):
@@ -197,6 +208,12 @@ def test_numbers_at_the_ends_of_their_range_wrap_around():
     assert cross.tolist() == [5 * 2**62 % 2**64 - 63, 2**62 - 21, 9 * most % 2**64 + 15 - 2**64]
     assert torch.arange(least, least + 3).tolist() == [least, least + 1, least + 2]
     assert torch.var(torch.empty(1).expand(2**62, 0)).isnan()
+    assert torch.kron(meta(2**62, 0), meta(4, 1)).shape == (0, 0)
+    assert torch.diagonal_copy(x, most).numel() == torch.diagonal_copy(x, least).numel() == 0
+    assert F.avg_pool2d(torch.full((1, 1, 1), least), 1, divisor_override=-1).item() == least
+    base = torch.arange(3.0, requires_grad=True)
+    (base.roll(least) * torch.arange(3.0)).sum().backward()
+    assert base.grad.roll(least).tolist() == [0, 1, 2]
     base = torch.ones(2, requires_grad=True)
     (base**least).sum().backward()
     assert base.grad.tolist() == [least, least]

@@ -71,6 +71,11 @@ void refresh_needs(const Tensor& t) {
 TinyLock& tiny_lock_of(const void* p) { return stripe_of(p).tiny; }
 TinyLock& summing_into(const Autograd& leaf) { return stripe_of(&leaf).summing; }
 
+bool has_gradient(const Autograd& a) {
+  const Holding hold(tiny_lock_of(&a));
+  return bool(a.grad);
+}
+
 Tensor gradient_of(const Autograd& a) {
   const Holding hold(tiny_lock_of(&a));
   return a.grad;

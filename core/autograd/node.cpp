@@ -35,10 +35,11 @@ Tensor first_gradient(const Tensor& leaf, Tensor& given) {
 void add_gradient(const Tensor& leaf, Autograd& meta, Tensor given) {
   Tensor before;                   // dies after the lock
   const Holding alone(summing_into(meta));
-  before = gradient_of(meta);
-  if (!before) {                   // set to None meanwhile
-    before = exchange_gradient(meta, first_gradient(leaf, given));
-  } else if (!grad_enabled()) {
+  while (!(before = gradient_of(meta))) {  // none yet, or set to None meanwhile
+    given = first_gradient(leaf, given);
+    if (give_gradient(meta, given)) return;
+  }
+  if (!grad_enabled()) {
     ops::add.in_place(before, given);
   } else {
     before = exchange_gradient(meta, ops::add(before, given));
@@ -92,8 +93,12 @@ Tensors AccumulateGrad::apply(Tensors&& grads) {
   Tensor given = std::move(grads[0]);
   if (!given) return {};
   Autograd& meta = autograd_of(variable);
-  if (!meta.grad) given = first_gradient(variable, given);
-  if (!give_gradient(meta, given)) add_gradient(variable, meta, std::move(given));
+  if (has_gradient(meta)) {
+    add_gradient(variable, meta, std::move(given));
+  } else {
+    given = first_gradient(variable, given);
+    if (!give_gradient(meta, given)) add_gradient(variable, meta, std::move(given));
+  }
   for (const auto& hook : now_of(&meta, meta.post_accumulate)) {
     Tensors leaf{variable};
     hook->before(leaf);

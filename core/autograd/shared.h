@@ -16,6 +16,7 @@ namespace rl {
 TinyLock& tiny_lock_of(const void* p);            // one of some, by address
 TinyLock& summing_into(const Autograd& leaf);   // held while a gradient is added to a leaf's
 
+bool has_gradient(const Autograd& a);
 Tensor gradient_of(const Autograd& a);
 bool give_gradient(Autograd& a, Tensor& grad);       // false where there is one already
 Tensor exchange_gradient(Autograd& a, Tensor grad);  // returns the one before
@@ -26,7 +27,6 @@ void move_retained(Autograd& a, const Ref<Node>& before);
 
 // A list of hooks as it is now: hooks may remove themselves and each other while they run.
 template <class List> List now_of(const void* owner, const List& hooks) {
-  if (hooks.empty()) return {};
   const Holding hold(tiny_lock_of(owner));
   return hooks;
 }

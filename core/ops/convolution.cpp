@@ -72,6 +72,8 @@ void check_settings(const Tensor& input, const Tensor& weight, const Tensor& bia
   for (int64_t p : s.output_padding) check(p >= 0, "negative output_padding is not supported");
   for (int64_t v : s.stride) check(v > 0, "non-positive stride is not supported");
   for (int64_t v : s.dilation) check(v > 0, "dilation should be greater than zero");
+  for (const auto& list : {s.padding, s.output_padding, s.stride, s.dilation})
+    for (int64_t v : list) check(v <= int64_t(1) << 40, "a number of the window is too large: ", v);
   const int64_t groups = s.groups;
   check(groups > 0, "expected groups to be greater than 0, but got groups=", groups);
   check(weight.dim() == input.dim(), "Expected ", weight.dim(), "-dimensional input for ",

@@ -1,6 +1,7 @@
 // Distances and similarities of vectors, and the losses made of them.
 #include <algorithm>
 
+#include "kernels/functors/scalar.h"
 #include "kernels/loss.h"
 #include "ops/formats.h"
 #include "ops/norm_gradients.h"
@@ -112,6 +113,8 @@ Tensor filled(const Tensor& made, Ints steps, const Tensor& from) {
   return made;
 }
 
+using kernels::fn::times;  // what does not fit is refused where memory is asked for
+
 // Folds channels into space and back: (..., C r r, H, W) <-> (..., C, H r, W r).
 Tensor shuffle(const Tensor& self, int64_t r) {
   const size_t lead = size_t(self.dim()) - 3;
@@ -121,7 +124,7 @@ Tensor shuffle(const Tensor& self, int64_t r) {
   for (int64_t s : {c, r, r, h, w}) split.push_back(s);
   for (int64_t d = 0; d < first; ++d) order.push_back(d);
   for (int64_t d : {0, 3, 1, 4, 2}) order.push_back(first + d);
-  for (int64_t s : {c, h * r, w * r}) joined.push_back(s);
+  for (int64_t s : {c, times(h, r), times(w, r)}) joined.push_back(s);
   const Tensor made = like_in_format(self, joined);
   Dims steps(made.strides());
   const int64_t across = steps[lead + 1], along = steps[lead + 2];

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/fft.h"
+#include "kernels/functors/scalar.h"
 
 namespace rl::ops {
 namespace {
@@ -38,6 +39,8 @@ Dims batch_first(int64_t rank, Ints dim) {
   return order;
 }
 
+using kernels::fn::times;  // what does not fit is refused where memory is asked for
+
 Layout layout_of(Ints in_strides, Ints out_sizes, Ints dim) {
   Layout made;
   made.sizes = Dims(out_sizes);
@@ -49,11 +52,11 @@ Layout layout_of(Ints in_strides, Ints out_sizes, Ints dim) {
   int64_t step = 1;
   for (size_t i = out_sizes.size(); i-- > batch;) {
     made.strides[size_t(made.order[i])] = step;
-    step *= std::max<int64_t>(1, out_sizes[size_t(made.order[i])]);
+    step = times(step, std::max<int64_t>(1, out_sizes[size_t(made.order[i])]));
   }
   for (size_t i = batch; i-- > 0;) {
     made.strides[size_t(made.order[i])] = step;
-    step *= out_sizes[size_t(made.order[i])];
+    step = times(step, out_sizes[size_t(made.order[i])]);
   }
   return made;
 }

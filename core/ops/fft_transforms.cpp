@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernels/functors/scalar.h"
 #include "ops/fft.h"
 #include "ops/promotion.h"
 
@@ -82,7 +83,7 @@ Tensor one_r2c(const Tensor& self, MaybeInt n, int64_t dim, MaybeText norm, bool
 Tensor one_c2r(const Tensor& self, MaybeInt n, int64_t dim, MaybeText norm, bool forward) {
   Tensor input = promoted(self, true);
   const int64_t d = wrap_dim(dim, input.dim(), false);
-  const int64_t points = n.value_or(2 * (input.sizes()[size_t(d)] - 1));
+  const int64_t points = n.value_or(kernels::fn::times<int64_t>(2, input.sizes()[size_t(d)] - 1));
   check_points(points);
   if (n) input = resized(input, Ints{d}, Ints{points / 2 + 1});
   const int64_t normalization = norm_of(norm, forward);

@@ -205,7 +205,7 @@ const auto kron = define<Tensor(Tensor, Tensor)>("kron(Tensor self, Tensor other
       a.push_back(1);
       b.push_back(1);
       b.push_back(n);
-      sizes.push_back(m * n);
+      sizes.push_back(kernels::fn::times(m, n));
     }
     return unsafe_view(reshape(self, Ints(a)) * reshape(other, Ints(b)), Ints(sizes));
   });

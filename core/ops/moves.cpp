@@ -105,7 +105,10 @@ const Op<Tensor(Tensor, Ints, Ints)> roll = define<Tensor(Tensor, Ints, Ints)>(
   })
   .grad("self", "grad, shifts, dims", [](const Tensor& grad, Ints shifts, Ints dims) {
     Dims back;
-    for (int64_t s : shifts) back.push_back(-s);
+    for (size_t i = 0; i < shifts.size(); ++i) {
+      const int64_t n = dims.empty() || grad.dim() == 0 ? grad.numel() : grad.size(dims[i]);
+      back.push_back(n ? -(shifts[i] % n) : 0);
+    }
     return roll(grad, back, dims);
   });
 
@@ -222,7 +225,7 @@ Tensor interleaved(const Tensor& repeats, MaybeInt output_size) {
   int64_t total = 0;
   for (int64_t i = 0; i < counts.numel(); ++i) {
     check(n[i] >= 0, "repeats can not be negative");
-    total += n[i];
+    check(!__builtin_add_overflow(total, n[i], &total), "the sum of repeats is too large");
   }
   check(!output_size || *output_size == total, "allocated size does not match required size");
   const Tensor result = empty({total}, DType::Int64);

@@ -3,6 +3,11 @@
 #include "ops/formats.h"
 
 namespace rl::ops {
+namespace {
+
+using Wide = __int128;  // no sum of sizes and pads is too large
+
+}  // namespace
 
 const Op<Tensor(Tensor, Ints, Scalar)> constant_pad_nd = define<Tensor(Tensor, Ints, Scalar)>(
     "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor")
@@ -24,10 +29,11 @@ const Op<Tensor(Tensor, Ints, Scalar)> constant_pad_nd = define<Tensor(Tensor, I
     for (int64_t i = 0; i < n / 2; ++i) {
       int64_t& s = sizes[size_t(rank - 1 - i)];
       const int64_t was = s, before = pad[2 * i], after = pad[2 * i + 1];
-      check(was + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0) >= 0,
+      check(Wide(was) + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0) >= 0,
             "narrow(): length must be non-negative.");
-      s += before + after;
-      check(s >= 0, "The input size ", was, ", plus negative padding ", before, " and ", after,
+      const Wide size = Wide(was) + before + after;
+      s = int64_t(size);
+      check(size >= 0 && size == s, "The input size ", was, ", plus negative padding ", before, " and ", after,
             " resulted in a negative output size, which is invalid. Check dimension ", rank - 1 - i,
             " of your input.");
     }
@@ -61,12 +67,12 @@ enum class Edge { Reflect, Replicate, Circular };
 
 // Where each element of a padded dimension comes from.
 Tensor sources(Edge how, int64_t n, int64_t before, int64_t after) {
-  const Tensor index = empty({n + before + after}, DType::Int64);
+  const Tensor index = empty({int64_t(Wide(n) + before + after)}, DType::Int64);
   for (int64_t i = 0; i < index.numel(); ++i) {
-    int64_t at = i - before;
-    if (how == Edge::Replicate) at = std::min(std::max<int64_t>(at, 0), n - 1);
+    Wide at = Wide(i) - before;
+    if (how == Edge::Replicate) at = std::clamp<Wide>(at, 0, n - 1);
     else at = at < 0 ? -at : at >= n ? 2 * (n - 1) - at : at;
-    index.ptr<int64_t>()[i] = at;
+    index.ptr<int64_t>()[i] = int64_t(at);
   }
   return index;
 }
@@ -91,8 +97,9 @@ void check_edges(Edge how, const Tensor& self, Ints pad) {
     } else if (how == Edge::Circular) {
       check(before <= n && after <= n, "Padding value causes wrapping around more than once.");
     }
-    check(how == Edge::Circular || n + before + after >= 1, "input (", kNames[i], ": ", n,
-          ") is too small. Calculated output ", kNames[i], ": ", n + before + after);
+    const Wide size = Wide(n) + before + after;
+    check(size >= (how != Edge::Circular) && size == int64_t(size), "input (", kNames[i], ": ", n,
+          ") is too small. Calculated output ", kNames[i], ": ", int64_t(size));
   }
   check(how == Edge::Circular || self.dtype() != DType::Bool || self.is_meta(),
         ErrorKind::NotImplemented, "\"", how == Edge::Reflect ? "reflection" : "replication",

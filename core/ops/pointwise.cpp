@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/cast.h"
+#include "kernels/functors/scalar.h"
 #include "kernels/pointwise_table.h"
 #include "kernels/streaming.h"
 #include "ops/promotion.h"
@@ -258,7 +259,7 @@ ResultMeta infer_result(const Plan& plan) {
   int64_t step = 1;
   for (int d : order) {  // in another order, PyTorch lets a size of 0 make strides of 0
     m.strides[d] = step;
-    step *= row_major ? std::max<int64_t>(m.sizes[d], 1) : m.sizes[d];
+    step = kernels::fn::times(step, row_major ? std::max<int64_t>(m.sizes[d], 1) : m.sizes[d]);
   }
   return m;
 }

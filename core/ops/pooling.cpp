@@ -67,6 +67,16 @@ void check_lengths(const Window& w, size_t n, const char* name) {
       check(v == int32_t(v), "value cannot be converted to type int without overflow");
 }
 
+void check_positive(const char* what, const char* letter, Ints list, size_t n) {
+  std::string given;
+  bool good = true;
+  for (size_t d = 0; d < n; ++d) {
+    good &= at(list, d) > 0;
+    given += text(d ? " " : "", letter, "THW"[3 - n + d], ": ", at(list, d));
+  }
+  check(good, what, " should be greater than zero, but got ", given);
+}
+
 Dims sliding_sizes(const Tensor& input, const Window& w, size_t spatial, const char* name) {
   check_lengths(w, spatial, name);
   for (size_t d = 0; d < spatial; ++d)
@@ -78,12 +88,12 @@ Dims sliding_sizes(const Tensor& input, const Window& w, size_t spatial, const c
     check(pad >= 0, "pad must be non-negative, but got pad: ", pad);
     check(pad <= (dilation * (k - 1) + 1) / 2, "pad should be at most half of effective kernel "
           "size, but got pad=", pad, ", kernel_size=", k, " and dilation=", dilation);
-    check(k > 0, "kernel size should be greater than zero, but got kernel size: ", k);
-    check(dilation > 0, "dilation should be greater than zero, but got dilationH: ", dilation,
-          " dilationW: ", dilation);
   }
   check(rank == n + 1 || rank == n + 2, "non-empty ", n + 1, "D or ", n + 2,
         "D (batch mode) tensor expected for input");
+  check_positive("kernel size", "k", w.kernel, spatial);
+  check_positive("stride", "d", w.stride.empty() ? w.kernel : w.stride, spatial);
+  if (!w.dilation.empty()) check_positive("dilation", "dilation", w.dilation, spatial);
   bool good = true;
   for (int64_t d = 0; d < rank; ++d) good &= input->sizes[d] > 0 || (d == 0 && rank == n + 2);
   check(good, "Expected ", n + 1, "D or ", n + 2, "D (batch mode) tensor with optional 0 dim batch "
@@ -377,6 +387,9 @@ extern const Op<Tensor(Tensor, Ints, Ints, Ints, Ints, bool, MaybeInt, int64_t, 
 
 namespace {
 
+bool goes_forward(const Window& w) {
+  return std::all_of(w.stride.begin(), w.stride.end(), [](int64_t s) { return s > 0; });
+}
 // A volume must be as large as the window, padding aside.
 void check_covers(const Tensor& self, Ints kernel) {
   bool good = kernel.size() == 1 || kernel.size() == 3;
@@ -403,9 +416,9 @@ void check_covers(const Tensor& self, Ints kernel) {
       if (N == 2) wrap_dim(-3, self.dim());                                                      \
       else check(self.dim() == 4 || self.dim() == 5,                                             \
                  "non-empty 4D or 5D (batch mode) tensor expected for input");                   \
-      if (N == 3) check_covers(self, kernel);                                                    \
-      const Dims sizes = sliding_sizes(self, {kernel, stride, padding, {}, ceil}, N,             \
-                                       "avg_pool" #N "d");                                       \
+      const Window window{kernel, stride, padding, {}, ceil};                                    \
+      if (N == 3 && goes_forward(window)) check_covers(self, kernel);                            \
+      const Dims sizes = sliding_sizes(self, window, N, "avg_pool" #N "d");                      \
       check_dtype(self, N == 2 ? "avg_pool2d" : "avg_pool3d_out_frame", N == 2);                 \
       if (N == 2) result_in_format(r, sizes, self, self.dtype());                                \
       else r.result(sizes, self.dtype(), self.device());                                         \

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/cast.h"
+#include "kernels/functors/scalar.h"
 
 namespace rl::ops {
 
@@ -27,12 +28,8 @@ Dims reduced_sizes(Ints sizes, uint64_t mask, bool keepdim) {
   return r;
 }
 
-namespace {
-
 // An empty tensor's other sizes may be large: their product wraps around, and nothing is read.
-int64_t times(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
-
-}  // namespace
+using kernels::fn::times;
 
 int64_t reduced_count(Ints sizes, uint64_t mask) {
   int64_t n = 1;

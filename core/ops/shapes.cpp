@@ -1,4 +1,5 @@
 // Views and composites that give other shapes: narrow, diagonals, unfold, flatten, broadcasts.
+#include "kernels/functors/scalar.h"
 #include "kernels/sliding_blocks.h"
 #include "ops/expect.h"
 
@@ -146,7 +147,7 @@ const Op<Tensor(Tensor, int64_t, int64_t, int64_t)> diagonal =
       strides.push_back(self.strides()[d]);
     }
     sizes.push_back(n);
-    strides.push_back(self.strides()[a] + self.strides()[b]);
+    strides.push_back(kernels::fn::plus(self.strides()[a], self.strides()[b]));
     return alias(self, sizes, strides, at);
   })
   .grad("self", "grad, self.sizes, offset, dim1, dim2",
@@ -326,7 +327,7 @@ const auto unflatten = define<Tensor(Tensor, int64_t, Ints)>(
     int64_t open = 0, known = 1;
     for (int64_t s : sizes) {
       open += s == -1;
-      if (s != -1) known *= s;
+      if (s != -1) known = kernels::fn::times(known, s);
     }
     check(open <= 1, "unflatten got an unexpected error:\nonly one dimension can be inferred");
     check(open ? known > 0 && n % known == 0 : known == n, "unflatten: Provided sizes ", sizes,

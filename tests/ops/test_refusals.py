@@ -72,3 +72,31 @@ def test_a_slice_of_a_number():
         number[:] = 2
     with pytest.raises(IndexError, match="too many indices for tensor of dimension 0"):
         number[:, :]
+
+
+@pytest.mark.parametrize("op", ["max_pool", "avg_pool"])
+@pytest.mark.parametrize(("dims", "letters"), [(2, "HW"), (3, "THW")])
+def test_windows_that_do_not_go_forward(op, dims, letters):
+    pool = getattr(F, f"{op}{dims}d")
+    x = torch.ones(1, 2, *[5] * dims)
+    odd = [1] * (dims - 1) + [-1]
+    given = " ".join(f"d{c}: {step}" for c, step in zip(letters, odd, strict=True))
+    with pytest.raises(
+        RuntimeError, match=f"^stride should be greater than zero, but got {given}$"
+    ):
+        pool(x, 2, odd)
+    with pytest.raises(RuntimeError, match="^stride should be greater than zero, but got "):
+        pool(x, 7, -1)
+    given = " ".join(f"k{c}: 0" for c in letters)
+    with pytest.raises(
+        RuntimeError, match=f"^kernel size should be greater than zero, but got {given}$"
+    ):
+        pool(x, 0, -1)
+    if op == "max_pool":
+        given = " ".join(
+            f"dilation{c}: {step}" for c, step in zip(letters, [*odd[:-1], 0], strict=True)
+        )
+        with pytest.raises(
+            RuntimeError, match=f"^dilation should be greater than zero, but got {given}$"
+        ):
+            pool(x, 2, 1, 0, [*odd[:-1], 0])

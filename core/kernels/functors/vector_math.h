@@ -83,13 +83,16 @@ template <class T> RL_INLINE Reduced<T> reduce_by_ln2(Vec<T> x) {
 
 // 2^n for -bias < n <= bias.
 template <class T> RL_INLINE Vec<T> power_of_two(typename Vec<T>::Bits n) {
-  return Vec<T>::of_bits((n + Format<T>::bias) << Format<T>::mantissa);
+  using U = typename Vec<T>::UBits;
+  return Vec<T>::of_bits(typename Vec<T>::Bits((U(n) + Format<T>::bias) << Format<T>::mantissa));
 }
 // y * 2^n where the product, but not 2^n, is in range.
 template <class T> RL_INLINE Vec<T> scale_by(Vec<T> y, typename Vec<T>::Bits n) {
   using V = Vec<T>;
-  const typename V::Bits half = typename V::Bits(typename V::UBits(n + 4096) >> 1) - 2048;
-  return y * power_of_two<T>(half) * power_of_two<T>(n - half);
+  using B = typename V::Bits;
+  using U = typename V::UBits;  // of NaN, n is any number
+  const U half = ((U(n) + 4096) >> 1) - 2048;
+  return y * power_of_two<T>(B(half)) * power_of_two<T>(B(U(n) - half));
 }
 
 template <class T> RL_INLINE Vec<T> exp_of_rest(Vec<T> r) {
@@ -132,13 +135,14 @@ template <class T> struct Parts { Vec<T> k, f; };
 template <class T> RL_INLINE Parts<T> parts_of(Vec<T> x) {
   using V = Vec<T>;
   using B = typename V::Bits;
+  using U = typename V::UBits;
   constexpr int m = Format<T>::mantissa;
   const V least(sizeof(T) == 4 ? T(1.17549435e-38) : T(2.2250738585072014e-308));
   const V lifted = select(x < least, x * V(T(1ull << m)), x);
   const B half = V(T(0.70710678118654752440)).bits(), one = V(T(1)).bits();
-  const B i = lifted.bits() + (one - half);
+  const B i = B(U(lifted.bits()) + U(one - half));
   const V offset(T(1ull << m));
-  const B k = B(typename V::UBits(i) >> m) | offset.bits();  // k + bias as the last bits of 2^m
+  const B k = B(U(i) >> m) | offset.bits();  // k + bias as the last bits of 2^m
   const V mantissa = V::of_bits((i & ((typename V::Int(1) << m) - 1)) + half);
   const V bias(T(1ull << m) + T(Format<T>::bias));
   return {V::of_bits(k) - bias - select(x < least, V(T(m)), V(T(0))), mantissa - V(T(1))};

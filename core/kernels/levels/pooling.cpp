@@ -1,6 +1,7 @@
 // Sliding pooling of one plane: a row of outputs at a time, one tap of the window after another.
 #include "kernels/levels/pooling_level.h"
 
+#include "kernels/functors/integer.h"
 #include "kernels/levels/registers.h"
 
 namespace rl::kernels::RL_LEVEL_NAMESPACE {
@@ -193,20 +194,25 @@ inline int64_t divisor(const Pooling& p, Extent z, Extent y, Extent x) {
   return p.count_include_pad ? z.padded * y.padded * x.padded : z.real * y.real * x.real;
 }
 
+template <class T> RL_INLINE T share_of(T sum, int64_t by) {
+  if constexpr (std::is_integral_v<T>) return fn::quotient_of(sum, by);
+  else return sum / T(by);
+}
+
 template <class T> void average(T* output, const Pooling& p, const T* input) {
   for_stretches(p, [&](int64_t z, int64_t y, int64_t x0, int64_t count) {
     alignas(64) T sum[kStretch];
     for (int64_t x = 0; x < count; ++x) sum[x] = T(0);
     for_taps(p, z, y, x0, count, [&](int64_t at, Inside in) {
       with_stride(p.stride[2], [&](auto stride) {
-        for (int64_t x = in.low; x < in.high; ++x) sum[x] += input[at + x * stride];
+        for (int64_t x = in.low; x < in.high; ++x) sum[x] = fn::plus(sum[x], input[at + x * stride]);
       });
     });
     const Extent ez = extent(p, 0, z), ey = extent(p, 1, y);
     T* to = output + (z * p.out[1] + y) * p.out[2] + x0;
     for (int64_t x = 0; x < count; ++x) {
       const Extent ex = extent(p, 2, x0 + x);
-      to[x] = ez.real * ey.real * ex.real > 0 ? sum[x] / T(divisor(p, ez, ey, ex)) : T(0);
+      to[x] = ez.real * ey.real * ex.real > 0 ? share_of(sum[x], divisor(p, ez, ey, ex)) : T(0);
     }
   });
 }
@@ -220,11 +226,14 @@ void average_backward(T* grad_input, const Pooling& p, const T* grad_output) {
     const T* from = grad_output + (z * p.out[1] + y) * p.out[2] + x0;
     for (int64_t x = 0; x < count; ++x) {
       const Extent ex = extent(p, 2, x0 + x);
-      share[x] = ez.real * ey.real * ex.real > 0 ? from[x] / T(divisor(p, ez, ey, ex)) : T(0);
+      share[x] = ez.real * ey.real * ex.real > 0 ? share_of(from[x], divisor(p, ez, ey, ex)) : T(0);
     }
     for_taps(p, z, y, x0, count, [&](int64_t at, Inside in) {
       with_stride(p.stride[2], [&](auto stride) {
-        for (int64_t x = in.low; x < in.high; ++x) grad_input[at + x * stride] += share[x];
+        for (int64_t x = in.low; x < in.high; ++x) {
+          T& to = grad_input[at + x * stride];
+          to = fn::plus(to, share[x]);
+        }
       });
     });
   });
