@@ -83,6 +83,12 @@ def call_at(site: Site) -> ast.Call | None:
     return node if isinstance(node, ast.Call) else None
 
 
+def around(node: ast.AST) -> Iterator[ast.AST]:
+    """What a node stands in, innermost first."""
+    while (node := getattr(node, "parent", None)) is not None:
+        yield node
+
+
 def bound_to(value: ast.expr) -> ast.expr | None:
     """What a statement binds to an expression of its: ``self.a`` of ``self.a, b = value, 2``."""
     parent = value.parent
@@ -157,6 +163,12 @@ def built(module) -> tuple[Source, ast.Call] | None:
     """The user's innermost call that made a module, with its file."""
     spot = upstream.of_place(next(iter(_C._built(module)), None))
     return (spot.source, spot.node) if spot and isinstance(spot.node, ast.Call) else None
+
+
+def made_by(site: Site, module) -> tuple[Source, ast.Call | None]:
+    """The call that decided on an op: the one that made its module, else that of the op itself."""
+    by_module = built(module) if module is not None else None
+    return by_module if by_module is not None else (site.source, call_at(site))
 
 
 def origin_node(thing):

@@ -288,13 +288,17 @@ class Broadcast(Check):
             return True
         same = address_of(a) == address_of(b)
         operands = [places.operand(op.site, n) for n in (0, 1) if op.name in DIFFERENCES]
-        return same or any(map(_is_column, operands)) or any(
-            m is not None
-            and m.name in ("__getitem__", "unsqueeze")
-            and m.site.line == op.site.line
-            and t.dim() == 2
-            and not _picks_rows(op, number)
-            for number, (m, t) in enumerate(zip(made, (a, b), strict=True))
+        return (
+            same
+            or any(map(_is_column, operands))
+            or any(
+                m is not None
+                and m.name in ("__getitem__", "unsqueeze")
+                and m.site.line == op.site.line
+                and t.dim() == 2
+                and not _picks_rows(op, number)
+                for number, (m, t) in enumerate(zip(made, (a, b), strict=True))
+            )
         )
 
     def findings(self, doctor):
@@ -312,9 +316,7 @@ class Broadcast(Check):
             text = site.source.segment(node)
             if isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.BoolOp, ast.IfExp)):
                 text = f"({text})"
-            fixes.append(
-                site.source.fix(node, f"{text}.squeeze(1)")
-            )
+            fixes.append(site.source.fix(node, f"{text}.squeeze(1)"))
         return found(
             "broadcast-comparison",
             "wrong number",
@@ -422,16 +424,14 @@ class Scores(Check):
             )
         ]
         at, fixes = site, []
-        built = places.built(module) if module is not None else None
-        source, call = built if built is not None else (site.source, places.call_at(site))
-        if built is not None:
-            at = (source.file, call.lineno)
+        source, call = places.made_by(site, module)
         if call is not None:
+            at = (source.file, call.lineno)
             name = source.segment(call.func)
             for old, new in (("NLLLoss", "CrossEntropyLoss"), ("nll_loss", "cross_entropy")):
                 if name.endswith(old):
                     text = name.removesuffix(old) + new
                     fixes.append(source.fix(call.func, text, f"{text} instead"))
         title = "nll_loss wants log-probabilities and got raw scores"
-        related = [(site, "the loss that got them")] if at is not site else []
+        related = [(site, "the loss that got them")]
         return found("nll-without-log", "wrong result", at, title, evidence, related, fixes)

@@ -341,11 +341,6 @@ def _of_two_loaders(one, two, site, pairs, broken, loaders):
     )  # fmt: skip
 
 
-def _around(node):
-    while (node := getattr(node, "parent", None)) is not None:
-        yield node
-
-
 def _one_loader(one, two) -> list[Fix]:
     source, calls = one.source, [places.call_at(s) for s in (one, two)]
     said = "one loader over TensorDataset(rows, labels)"
@@ -359,7 +354,7 @@ def _one_loader(one, two) -> list[Fix]:
         if isinstance(n, ast.Call) and ast.unparse(n.func) == "zip"
         and [ast.unparse(a) for a in n.args] == [n_.id for n_ in names]
     ]  # fmt: skip
-    loops = [next((p for p in _around(z) if isinstance(p, ast.For)), None) for z in zips]
+    loops = [next((p for p in places.around(z) if isinstance(p, ast.For)), None) for z in zips]
     inner = [n for z in loops if z is not None for n in ast.walk(z.target)]
     nested = any(isinstance(n, ast.Tuple) and len(n.elts) == 1 for n in inner)
     if not zips or None in loops or nested or isinstance(calls[0].args[0], ast.Call):

@@ -1,4 +1,4 @@
-"""Parameters that a loop was to change, and whose name alone it binds to something else."""
+"""Names that are bound to new values which nobody gets: of a loop's parameters, of a hook's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from rushlight import _C, nn
 
-from ... import changes
+from ... import changes, upstream
 from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
@@ -24,26 +24,39 @@ Write in place, under no_grad: p -= lr * p.grad, p.clamp_(-c, c), p.copy_(values
 """,
 )
 
+kind(
+    "hook-result-lost",
+    "A hook computes a new value and does not return it",
+    """
+A hook changes a gradient, an input or an output by what it returns. grad = grad * mask binds a name
+of the hook's own; without a return, the gradient goes on as it was. End the hook with return grad.
+""",
+)
+
 NEW_VALUES = frozenset(
     "add sub mul div true_divide clamp clip clamp_min clamp_max where lerp addcmul addcdiv "
     "zeros_like ones_like full_like rand_like randn_like normal detach clone".split()
 )
+HOOKS = (
+    "register_hook", "register_forward_hook", "register_forward_pre_hook",
+    "register_full_backward_hook",
+)  # fmt: skip
 LEAST_TIMES = 2
 MOST = 64  # turns of which values are compared
 
 
 class _Rebinding:
-    """A statement ``name = ...`` in a loop over ``name``, which nobody reads afterwards."""
+    """A statement ``name = ...`` whose name nobody reads afterwards."""
 
     def __init__(self, site, name):
-        self.site, self.name = site, name
+        self.site, self.name, self.function = site, name, None
         self.times = self.changed = self.values = 0
 
-    def ran(self, parameter, result):
+    def ran(self, before, result):
         self.times += 1
-        if self.times <= MOST and result.shape == parameter.shape:
-            self.changed += int((result != parameter).sum())
-            self.values += parameter.numel()
+        if self.times <= MOST and result.shape == before.shape:
+            self.changed += int((result != before).sum())
+            self.values += before.numel()
 
 
 @check
@@ -120,3 +133,65 @@ def _in_place(source, statement: ast.Assign, name: str) -> str:
         given = ", ".join(changes.arguments(source, value))
         return f"{name}.{called(value)}_({given})"
     return f"{name}.copy_({source.segment(value)})"
+
+
+@check
+class Unreturned(Check):
+    kinds = ("hook-result-lost",)
+    needs: ClassVar = {"*": ("backward", 1, "no backward ran")}
+
+    def start(self, doctor):
+        self.lines = {}
+        doctor.watch.on("backward", lambda tensor, arguments: None)
+        doctor.watch.on("op", self.op, NEW_VALUES)
+
+    def op(self, op):
+        line = self.lines.get(op.site, self)
+        if line is self:
+            line = self.lines[op.site] = _in_hook(op.site)
+        held = op.frame.f_locals.get(line.name) if line is not None else None
+        if isinstance(held, _C.TensorBase):
+            line.ran(held, op.result)
+
+    def findings(self, doctor):
+        lines = [line for line in self.lines.values() if line is not None]
+        return [self.finding(one) for one in lines if one.times >= LEAST_TIMES and one.changed]
+
+    def finding(self, line):
+        source, name, function = line.site.source, line.name, line.function
+        evidence = [
+            (
+                f"run {line.times} times: {line.changed:,} of {line.values:,} new values differ "
+                "from the old ones, and the hook returned None each time"
+            )
+        ]
+        text = f"return {name}"
+        return found(
+            "hook-result-lost", "wrong result", line.site,
+            f"{function.name} computes a new {name} and does not return it", evidence, [],
+            [Fix(text, [source.insert_after(function.body[-1], text)])],
+        )  # fmt: skip
+
+
+def _in_hook(site) -> _Rebinding | None:
+    """A new value for a hook's own argument, which is the last that the hook does."""
+    source, statement = site.source, site.statement
+    function = source.function_of(statement) if statement is not None else None
+    targets = statement.targets if isinstance(statement, ast.Assign) else ()
+    if function is None or len(targets) != 1 or not isinstance(targets[0], ast.Name):
+        return None
+    name = targets[0].id
+    if name not in [a.arg for a in function.args.args] or site.node is not statement.value:
+        return None
+    inner = list(ast.walk(function))
+    is_read = any(
+        isinstance(n, ast.Name) and n.id == name and n.lineno > statement.end_lineno for n in inner
+    )
+    if is_read or any(isinstance(n, ast.Return) and n.value is not None for n in inner):
+        return None
+    given = [a for c in upstream.calls([source], *HOOKS) for a in c.node.args[:1]]
+    if not any(ast.unparse(a).rpartition(".")[2] == function.name for a in given):
+        return None
+    line = _Rebinding(site, name)
+    line.function = function
+    return line
