@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 
+from .. import trial
 from .calls import Site, here
 
 MOST = 16  # loaders that are kept alive: a program may make one, and its data, in each epoch
@@ -21,6 +23,25 @@ class Loaders:
 
     def made_at(self, loader) -> Site | None:
         return self._made.get(loader)
+
+
+_lengths: dict[int, tuple] = {}  # by a dataset's id: a weak reference to it, and its length
+
+
+def length_of(dataset) -> int | None:
+    """How many rows a dataset has, None where it does not say.
+
+    It is asked once, and not heard: a length of the program's own making may print.
+    """
+    known = _lengths.get(id(dataset))
+    if known is not None and known[0]() is dataset:
+        return known[1]
+    length = trial.quietly(lambda: len(dataset)) if hasattr(type(dataset), "__len__") else None
+    if len(_lengths) > MOST:
+        _lengths.clear()
+    with contextlib.suppress(TypeError):  # a list: its length is asked for anew
+        _lengths[id(dataset)] = (weakref.ref(dataset), length)
+    return length
 
 
 class Recent(dict):

@@ -12,7 +12,7 @@ from ...finding import Fix
 from ...frames import Failed, called
 from ...registry import Check, check, kind
 from .. import places
-from ..loaders import Recent
+from ..loaders import Recent, length_of
 from ..places import found
 
 kind(
@@ -121,11 +121,10 @@ class Averages(Check):
             self.current.trains = True
 
     def loader(self, loader):
-        size, rows = loader.batch_size, getattr(loader.dataset, "__len__", None)
-        site = places.here()
-        if not size or rows is None or loader.drop_last:
+        size, site = loader.batch_size, places.here()
+        if not size or loader.drop_last:
             return
-        if len(loader.dataset) > size and site is not None and site.source is not None:
+        if (length_of(loader.dataset) or 0) > size and site is not None and site.source is not None:
             node = site.node
             while node is not None and not isinstance(node, (ast.For, ast.FunctionDef)):
                 node = getattr(node, "parent", None)
@@ -170,7 +169,7 @@ class Averages(Check):
 
     def judge(self, one, frame):
         rows, batches = sum(one.sizes), len(one.sizes)
-        if not all(one.sizes) or rows != len(one.loader.dataset):
+        if not all(one.sizes) or rows != length_of(one.loader.dataset):
             return
         at = Failed(frame, one.source.file, one.loop.lineno, "", one.source, None)
         for known, wrong, right in ((one.counts, batches, rows), (one.means, rows, batches)):

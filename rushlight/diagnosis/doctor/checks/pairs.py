@@ -14,6 +14,7 @@ from ...finding import Fix
 from ...registry import Check, check, kind
 from .. import places, rows
 from ..calls import site_of
+from ..loaders import length_of
 from ..passes import LOSSES
 from ..places import found
 
@@ -168,7 +169,7 @@ class Pairs(Check):
 
     def of_loaders(self, one, two, site):
         (a, first), (b, second) = one, two
-        if len(first.dataset) != len(second.dataset) or len(a) != len(b):
+        if length_of(first.dataset) != length_of(second.dataset) or len(a) != len(b):
             return
         key = (self.loaders.made_at(first), self.loaders.made_at(second), site)
         entry = self.zipped.setdefault(key, [0, 0, first, second])

@@ -11,7 +11,7 @@ from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
 from .. import places
-from ..loaders import Recent
+from ..loaders import Recent, length_of
 from ..places import found
 from .datasets import _tensors
 
@@ -154,13 +154,13 @@ def _indices(loader):
     from rushlight.utils.data import RandomSampler, SequentialSampler, Subset, SubsetRandomSampler
 
     dataset, sampler = loader.dataset, getattr(loader, "sampler", None)
-    sized = hasattr(dataset, "__len__") and len(dataset) <= MOST_VALUES
-    if loader.batch_size is None or not sized:
+    rows = length_of(dataset)
+    if loader.batch_size is None or rows is None or rows > MOST_VALUES:
         return None
     if type(sampler) is SubsetRandomSampler:
         indices = [int(i) for i in sampler.indices]
     elif type(sampler) in (RandomSampler, SequentialSampler):
-        indices = range(len(dataset))
+        indices = range(rows)
     else:
         return None
     while type(dataset) is Subset:
@@ -171,7 +171,7 @@ def _indices(loader):
 
 def _rows_of(dataset):
     """The tensor that holds a dataset's rows: the first, or the largest of its attributes."""
-    size = len(dataset)
+    size = length_of(dataset)
     tensors = [t for _, t in _tensors(dataset) if t.dim() > 1 and len(t) == size]
     if not tensors or tensors[0].device.type != "cpu":
         return None
