@@ -180,12 +180,16 @@ def absolute(options, *names: str) -> None:
 @contextlib.contextmanager
 def reporting():
     """A block that writes reports when the program has ended: with the builtins as they were
-    before it, and where a file cannot be written that is told, and no more.
+    before it, and where a file cannot be written that is told, and no more. The program's alarm
+    does not ring meanwhile: under plain python it would have ended by then.
     """
+    from rushlight.diagnosis.interrupts import alarm_held
+
     changed = dict(vars(builtins))
     vars(builtins).update(_BUILTINS)
     try:
-        yield
+        with alarm_held():
+            yield
     except OSError as error:
         tell(f"rushlight: {error}")
     finally:

@@ -28,9 +28,11 @@ def add_note(error: BaseException) -> None:
     if not is_wanted() or not isinstance(error, Exception):
         return
     try:
+        from .interrupts import alarm_held
         from .notes import explain
 
-        explain(error)
+        with alarm_held():
+            explain(error)
     except Exception as failure:
         from .interrupts import is_interrupt
 

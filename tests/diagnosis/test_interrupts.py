@@ -239,3 +239,44 @@ def test_the_alarm_of_a_trial_does_not_ring_behind_it(rung):
     for turn in range(100):
         trial.quietly(lambda: time.sleep(0.0009), 0.0009 + turn * 2e-6)
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0) and not rung
+
+
+def test_an_alarm_that_is_still_set_does_not_end_the_report(tmp_path):
+    script = """
+        import signal
+        import time
+        import torch
+        from torch import nn
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = [nn.Linear(2, 2)]
+                self.out = nn.Linear(2, 1)
+            def forward(self, x):
+                return self.out(self.layers[0](x))
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for _ in range(4):
+            optimizer.zero_grad()
+            net(torch.ones(3, 2)).square().mean().backward()
+            optimizer.step()
+        time.sleep(0.7)  # so that it takes longer to run it again
+        signal.setitimer(signal.ITIMER_REAL, 0.8)
+        """
+    report = Report(tmp_path, script)
+    assert report.status == 0 and report.ids == ["modules-in-plain-list"]
+    assert report.findings[0]["fixes"][0]["tried"] == "script run again"
+
+
+def test_an_alarm_that_is_still_set_does_not_end_an_explanation(tmp_path):
+    script = """
+        import signal
+        import time
+        import torch
+        def slow():
+            time.sleep(0.15)
+            return torch.ones(2, 3)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        slow() @ torch.ones(4, 3)
+        """
+    assert "[matmul-shapes]" in run(tmp_path, script).stderr  # then it may ring
