@@ -236,7 +236,11 @@ class _Search:
             text = source.segment(inner)
             if isinstance(held, (list, tuple)):
                 text = f"{changes.torch_name(source)}.stack({text})"
-            fixes.append(source.fix(node, text, f"{shortened(source.segment(node))} -> {text}"))
+            said = f"{shortened(source.segment(node))} -> {text}"
+            if ast.unparse(statement) == f"{text} = {ast.unparse(node)}":  # nothing is left to do
+                fixes.append(Fix(f"without {text} = ...", [source.remove(statement)]))
+            else:
+                fixes.append(source.fix(node, text, said))
         self.cuts.append(Cut(upstream.Spot(source, node), why, fixes, inner, at))
         return True
 
