@@ -21,6 +21,14 @@ constexpr size_t kSmall = 4096;         // up to here a thread keeps its own lis
 constexpr size_t kHuge = size_t(2) << 20;  // from here blocks are mapped, on huge pages if any
 constexpr int kKeep = 64;               // blocks of one class that a thread keeps
 
+// Under AddressSanitizer a block is as long as asked for and goes back to the system at once: what
+// reads past its end, or after it was given back, is found.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kCached = false;
+#else
+constexpr bool kCached = true;
+#endif
+
 struct Block { Block* next; };
 
 // Four classes per power of two; class c holds blocks of class_size(c) bytes.
@@ -165,6 +173,11 @@ void* from_system(size_t size) {
   return p;
 }
 
+void* exactly(size_t n) {
+  void* p = nullptr;
+  return posix_memalign(&p, kAlign, n) == 0 ? p : nullptr;
+}
+
 [[gnu::noinline]] void* allocate_from_bins(int c) {
   const size_t size = class_size(c);
   {
@@ -229,8 +242,6 @@ int64_t in_use() {
 
 }  // namespace
 
-size_t size_of_block(size_t n) { return class_size(class_of(n)); }
-
 void* allocate_block(size_t n) { return allocate_block(n, n); }
 void release_block(void* p, size_t n) { release_block(p, n, n); }
 
@@ -254,7 +265,7 @@ void count_bytes(int64_t more) {
 void* allocate_block(size_t n, size_t counted) {
   if (n > (size_t(1) << 46)) refuse(counted);
   const int c = class_of(n);
-  void* p = c < kSmallClasses ? take(c) : allocate_from_bins(c);
+  void* p = !kCached ? exactly(n) : c < kSmallClasses ? take(c) : allocate_from_bins(c);
   if (!p) refuse(counted);
   add_to(tally().allocations, 1);
   count_bytes(int64_t(counted));
@@ -264,6 +275,7 @@ void* allocate_block(size_t n, size_t counted) {
 void release_block(void* p, size_t n, size_t counted) {
   add_to(tally().releases, 1);
   count_bytes(-int64_t(counted));
+  if (!kCached) return free(p);
   const int c = class_of(n);
   if (c < kSmallClasses) {
     give(p, c);
@@ -286,12 +298,15 @@ void release_block(void* p, size_t n, size_t counted) {
 }
 
 void* allocate_object(size_t n) {
-  void* p = take(class_of(n));
+  void* p = kCached ? take(class_of(n)) : exactly(n);
   if (!p) fail(ErrorKind::Memory, "out of memory");
   return p;
 }
 
-void release_object(void* p, size_t n) { give(p, class_of(n)); }
+void release_object(void* p, size_t n) {
+  if (kCached) give(p, class_of(n));
+  else free(p);
+}
 
 MemoryStats memory_stats() {
   std::lock_guard<std::mutex> hold(tallies_lock);
