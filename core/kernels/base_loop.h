@@ -42,20 +42,9 @@ void base_loop(char* const* data, const int64_t* strides, int64_t n, const Scala
   run_strided<F<T>, R, A, T, arity>(functor_of<F<T>>(params), data, strides, n);
 }
 
-// The same for whole numbers that lie side by side, one of a pair perhaps a single number: loops
+// The same for numbers that lie side by side, one of a pair perhaps a single number: loops
 // of known steps, in which the compiler uses vectors. A result is apart from its operands or in
 // the very place of one, so there is nothing to wait for from one element to the next.
-#if defined(__x86_64__)
-#define RL_WIDE RL_VECTORISED __attribute__((target("avx2")))
-#else
-#define RL_WIDE RL_VECTORISED
-#endif
-#if defined(__clang__)
-#define RL_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define RL_INDEPENDENT _Pragma("GCC ivdep")
-#endif
-
 template <class F, class R, class T, int arity, bool first_one, bool second_one>
 RL_WIDE void run_dense(F f, char* const* data, int64_t n) {
   char* const out = data[0];
@@ -126,15 +115,16 @@ constexpr Pointwise describe(const char* name, float flops, Loop for_float, Loop
   p.baseline[int(DType::Double)] = for_double;
   return p;
 }
-// Adds the loops over whole numbers that lie side by side.
+// Adds the loops over whole and complex numbers that lie side by side.
 template <template <class> class F, int arity, Output output, uint64_t types>
 constexpr Pointwise with_wide(Pointwise p) {
 #define RL_FILL(T, N)                                         \
   if constexpr ((types & bit(DType::N)) != 0 && arity <= 2) { \
-    p.wide[whole_place(DType::N)] = &wide_loop<F, T, arity, output>; \
+    p.wide[wide_place(DType::N)] = &wide_loop<F, T, arity, output>; \
   }
   RL_FILL(uint8_t, UInt8) RL_FILL(int8_t, Int8) RL_FILL(int16_t, Int16) RL_FILL(int32_t, Int32)
   RL_FILL(int64_t, Int64) RL_FILL(bool, Bool)
+  RL_FILL(std::complex<float>, ComplexFloat) RL_FILL(std::complex<double>, ComplexDouble)
 #undef RL_FILL
   return p;
 }
@@ -168,7 +158,7 @@ constexpr Pointwise with_levels(Pointwise p, Loop avx2_float, Loop avx2_double, 
       describe<fn::functor, arity, Output::output, bool_first, (types) & ~kFloats>(            \
           name, flops, level0::object##_float, level0::object##_double),                       \
       RL_LEVELS_OF(object));
-// The same, with loops of its own over whole numbers.
+// The same, with wide loops.
 #define RL_DEFINE_WIDE_POINTWISE(object, functor, name, arity, output, flops, types)            \
   RL_DECLARE_LEVELS(object)                                                                    \
   constinit const Pointwise object = with_wide<fn::functor, arity, Output::output, (types)>(    \

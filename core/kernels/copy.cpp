@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/vectorised.h"
+
 namespace rl::kernels {
 namespace {
 
@@ -99,6 +101,10 @@ void transpose(char* out, int64_t out_stride, const char* in, int64_t in_stride,
   }
 }
 
+template <class T> RL_VECTORISED void fill_dense(char* out, T v, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) store(out + i * int64_t(sizeof(T)), v);
+}
+
 }  // namespace
 
 void fill_items(char* out, int64_t stride, int64_t n, const char* value, int64_t size) {
@@ -111,8 +117,7 @@ void fill_items(char* out, int64_t stride, int64_t n, const char* value, int64_t
         std::memset(out, *value, size_t(n) * sizeof(T));
         return;
       }
-      for (int64_t i = 0; i < n; ++i) store(out + i * int64_t(sizeof(T)), v);
-      return;
+      return fill_dense(out, v, n);
     }
     for (int64_t i = 0; i < n; ++i) store(out + i * stride, v);
   });

@@ -18,16 +18,12 @@ using Loop = void (*)(char* const* data, const int64_t* strides, int64_t n, cons
 constexpr int kLoops = 17;
 constexpr int loop_place(DType t) { return t == DType::UInt64 ? 16 : int(t); }
 
-// Whole numbers of up to eight bytes and bool, the dtypes of the wide loops.
-constexpr int kWholes = 6;
-constexpr int whole_place(DType t) {
-  return t == DType::Bool ? 5 : t >= DType::UInt8 && t <= DType::Int64 ? int(t) : -1;
+// The dtypes of the wide loops: whole numbers of up to eight bytes, bool and complex numbers.
+constexpr int kWideLoops = 8;
+constexpr int wide_place(DType t) {
+  if (t >= DType::UInt8 && t <= DType::Int64) return int(t);
+  return t == DType::Bool ? 5 : t == DType::ComplexFloat ? 6 : t == DType::ComplexDouble ? 7 : -1;
 }
-#if defined(__x86_64__)
-constexpr Level kWideLevel = Level::Avx2;
-#else
-constexpr Level kWideLevel = Level::Baseline;
-#endif
 
 enum class Output : uint8_t { Same, Bool, Real };  // the result's dtype, given the compute dtype
 
@@ -45,14 +41,14 @@ struct Pointwise {
   Loop baseline[kLoops];
   Loop avx2[2];           // Float, Double
   Loop avx512[2];
-  Loop wide[kWholes];     // from kWideLevel; null where there is no more to gain
+  Loop wide[kWideLoops];     // from kWideLevel; null where there is no more to gain
 
   Loop loop(DType compute, Level level) const {
     if (compute == DType::Float || compute == DType::Double) {
       const int k = compute == DType::Double;
       if (level == Level::Avx512 && avx512[k]) return avx512[k];
       if (level >= Level::Avx2 && avx2[k]) return avx2[k];
-    } else if (const int k = whole_place(compute); k >= 0 && level >= kWideLevel && wide[k]) {
+    } else if (const int k = wide_place(compute); k >= 0 && level >= kWideLevel && wide[k]) {
       return wide[k];
     }
     return baseline[loop_place(compute)];

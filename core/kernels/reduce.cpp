@@ -26,8 +26,8 @@ const DenseFolds& folds() {
 
 constexpr int64_t kTile = 1024;  // elements
 
-// The accumulators without vector code: int64 and complex.
-template <class T> T take(Fold fold, T sum, T x) {
+// The accumulators without vector code of the levels: int64 and complex.
+template <Fold fold, class T> inline __attribute__((always_inline)) T take(T sum, T x) {
   if constexpr (std::is_same_v<T, int64_t>) {
     const uint64_t s = uint64_t(sum), u = uint64_t(x);
     const int64_t a = int64_t(x < 0 ? 0 - u : u);
@@ -35,10 +35,10 @@ template <class T> T take(Fold fold, T sum, T x) {
       case Fold::Prod: return int64_t(s * u);
       case Fold::SumSquares: return int64_t(s + u * u);
       case Fold::SumAbs: return int64_t(s + uint64_t(a));
-      case Fold::Max: return std::max(sum, x);
-      case Fold::Min: return std::min(sum, x);
-      case Fold::MaxAbs: return std::max(sum, a);
-      case Fold::MinAbs: return std::min(sum, a);
+      case Fold::Max: return sum > x ? sum : x;
+      case Fold::Min: return sum < x ? sum : x;
+      case Fold::MaxAbs: return sum > a ? sum : a;
+      case Fold::MinAbs: return sum < a ? sum : a;
       default: return int64_t(s + u);
     }
   } else {
@@ -47,32 +47,61 @@ template <class T> T take(Fold fold, T sum, T x) {
              sum.real() * x.imag() + sum.imag() * x.real());
   }
 }
-RL_VECTORISED int64_t sum_of(const int64_t* in, int64_t n) {
-  uint64_t a = 0, b = 0;
-  for (int64_t i = 0; i + 1 < n; i += 2) {
-    a += uint64_t(in[i]);
-    b += uint64_t(in[i + 1]);
+template <class F> void by_fold(Fold fold, F&& f) {
+  switch (fold) {
+#define RL_FOLD(name) \
+  case Fold::name: return f(std::integral_constant<Fold, Fold::name>());
+    RL_FOLD(Prod) RL_FOLD(SumSquares) RL_FOLD(SumAbs) RL_FOLD(Max) RL_FOLD(Min) RL_FOLD(MaxAbs)
+    RL_FOLD(MinAbs)
+#undef RL_FOLD
+    default: return f(std::integral_constant<Fold, Fold::Sum>());
   }
-  return int64_t(a + b + (n & 1 ? uint64_t(in[n - 1]) : 0));
 }
-RL_VECTORISED void add_row(int64_t* sums, const int64_t* in, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) sums[i] = int64_t(uint64_t(sums[i]) + uint64_t(in[i]));
+
+template <Fold fold> RL_WIDE int64_t fold_wide(int64_t sum, const int64_t* in, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) sum = take<fold>(sum, in[i]);
+  return sum;
+}
+template <Fold fold>
+RL_WIDE void fold_row_wide(int64_t* sums, const int64_t* in, int64_t n) {
+  RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) sums[i] = take<fold>(sums[i], in[i]);
+}
+
+// Sums of eight elements apart and then pairwise.
+template <class T> T sum_pairwise(const T* in, int64_t n) {
+  if (n > 256) return sum_pairwise(in, n / 2) + sum_pairwise(in + n / 2, n - n / 2);
+  constexpr int kApart = 8;
+  T sums[kApart] = {};
+  int64_t i = 0;
+  for (; i + kApart <= n; i += kApart) {
+    for (int k = 0; k < kApart; ++k) sums[k] += in[i + k];
+  }
+  for (; i < n; ++i) sums[0] += in[i];
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
 template <class T> T fold_plain(Fold fold, T sum, const T* in, int64_t n) {
-  if constexpr (std::is_same_v<T, int64_t>) {
-    if (fold == Fold::Sum) return take(fold, sum, sum_of(in, n));
+  if constexpr (!std::is_same_v<T, int64_t>) {
+    if (fold != Fold::Prod) return sum + sum_pairwise(in, n);
   }
-  if (fold == Fold::Sum || fold == Fold::CountNonzero) {
-    if (n > 64 && !std::is_same_v<T, int64_t>) {  // pairwise
-      return fold_plain(fold, sum, in, n / 2) + fold_plain(fold, T(0), in + n / 2, n - n / 2);
+  by_fold(fold, [&](auto chosen) {
+    if constexpr (std::is_same_v<T, int64_t>) {
+      if (cpu_level() >= kWideLevel) {
+        sum = fold_wide<chosen()>(sum, in, n);
+        return;
+      }
     }
-    T s(0);
-    for (int64_t i = 0; i < n; ++i) s = take(Fold::Sum, s, in[i]);
-    return take(Fold::Sum, sum, s);
-  }
-  for (int64_t i = 0; i < n; ++i) sum = take(fold, sum, in[i]);
+    for (int64_t i = 0; i < n; ++i) sum = take<chosen()>(sum, in[i]);
+  });
   return sum;
+}
+template <class T> void fold_row_plain(Fold fold, T* sums, const T* in, int64_t n) {
+  by_fold(fold, [&](auto chosen) {
+    if constexpr (std::is_same_v<T, int64_t>) {
+      if (cpu_level() >= kWideLevel) return fold_row_wide<chosen()>(sums, in, n);
+    }
+    for (int64_t i = 0; i < n; ++i) sums[i] = take<chosen()>(sums[i], in[i]);
+  });
 }
 template <class T> void power_of(T* x, int64_t n, double p) {
   for (int64_t i = 0; i < n; ++i) x[i] = std::pow(std::abs(x[i]), T(p));
@@ -175,14 +204,7 @@ void fold_dense_columns(Fold fold, DType type, char* out, const char* in, int64_
     if constexpr (!std::is_floating_point_v<T>) {
       T* const sums = (T*)out;
       for (int64_t r = 0; r < rows; ++r) {
-        const T* x = (const T*)(in + r * row_stride);
-        if constexpr (std::is_same_v<T, int64_t>) {
-          if (fold == Fold::Sum) {
-            add_row(sums, x, columns);
-            continue;
-          }
-        }
-        for (int64_t j = 0; j < columns; ++j) sums[j] = take(fold, sums[j], x[j]);
+        fold_row_plain(fold, sums, (const T*)(in + r * row_stride), columns);
       }
     }
   });
@@ -237,6 +259,11 @@ void fold_rows(Fold fold, DType t, char* out, const char* in, int64_t rows, int6
     }
     for (int64_t k = 0; k < n; k += kTile) {
       const int64_t count = std::min(kTile, n - k);
+      if (loader.to_bool) {
+        loader.to_bool(tile, 1, in + k * stride, stride, count);
+        *(int64_t*)out += count_true(tile, count);
+        continue;
+      }
       loader.load(tile, in + k * stride, count, stride);
       fold_dense(loader.folded(), loader.accumulator, out, tile, count, p);
     }

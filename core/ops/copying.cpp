@@ -48,7 +48,7 @@ void fill_value(const Tensor& t, const Scalar& value) {
   StridedLoop over(t.sizes());
   over.add(t);
   over.prepare();
-  over.run([&](char* const* p, const int64_t* s, int64_t n) {
+  over.run_longest([&](char* const* p, const int64_t* s, int64_t n) {
     if (large && s[0] == item) kernels::in_streamed_tiles(fill, 0, p, s, n);
     else fill(p, s, n);
   });
@@ -126,7 +126,7 @@ void copy_data(const Tensor& to, const Tensor& from) {
   };
   const bool large = to.data() != source.data() &&
                      kernels::worth_streaming(to.numel() * (item + source.element_size()));
-  over.run([&](char* const* p, const int64_t* s, int64_t n) {
+  over.run_longest([&](char* const* p, const int64_t* s, int64_t n) {
     const bool streams = large && s[0] == item && n * item >= kStreamedRun;
     if (streams) kernels::in_streamed_tiles(move, 1, p, s, n);
     else move(p, s, n);

@@ -148,7 +148,11 @@ void dot_checks(const Tensor& self, const Tensor& other) {
         " elements respectively");
 }
 
+// Long vectors are cut into parts, whose products are added in pairs: a batch for the threads, and
+// the same sum however many there are.
 void dot_into(const Tensor& out, const Tensor& a, const Tensor& b) {
+  constexpr int64_t kPart = 8192;
+  const int64_t parts = a.numel() / kPart;
   MatrixProduct p;
   p.m = p.n = 1;
   p.k = a.numel();
@@ -157,7 +161,26 @@ void dot_into(const Tensor& out, const Tensor& a, const Tensor& b) {
   p.c = out.data();
   p.a_col = a->strides[0];
   p.b_row = b->strides[0];
+  p.b_col = std::max<int64_t>(p.k, 2);  // of the only column: not to be taken for dense
+  if (parts < 2 || is_half(out.dtype())) return kernels::gemm(out.dtype(), p);
+  const Tensor sums = empty({parts + 1}, out.dtype());
+  const int64_t item = out.element_size();
+  p.k = a.numel() - parts * kPart;
+  p.a = a.data() + parts * kPart * p.a_col * item;
+  p.b = b.data() + parts * kPart * p.b_row * item;
+  p.c = sums.data() + parts * item;
   kernels::gemm(out.dtype(), p);
+  p.k = kPart;
+  p.a = a.data();
+  p.b = b.data();
+  p.c = sums.data();
+  p.batch[1] = parts;
+  p.a_batch[1] = kPart * p.a_col;
+  p.b_batch[1] = kPart * p.b_row;
+  p.c_batch[1] = 1;
+  kernels::gemm(out.dtype(), p);
+  NoGrad quiet;
+  copy_data(out, sum(sums));
 }
 
 void bmm_checks(const Tensor& a, const Tensor& b) {

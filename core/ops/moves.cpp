@@ -33,7 +33,7 @@ const Op<Tensor(Tensor, Ints)> flip = define<Tensor(Tensor, Ints)>("flip(Tensor 
     over.add(from, strides, self.element_size());
     over.prepare();
     const int64_t item = self.element_size();
-    over.run([&](char* const* p, const int64_t* s, int64_t n) {
+    over.run_longest([&](char* const* p, const int64_t* s, int64_t n) {
       kernels::copy_items(p[0], s[0], p[1], s[1], n, item);
     });
   })

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/cast.h"
+#include "kernels/copy.h"
 #include "kernels/functors/scalar.h"
 #include "kernels/pointwise_table.h"
 #include "kernels/streaming.h"
@@ -308,6 +309,31 @@ void run_cast(const Plan& plan, kernels::Loop loop, DType made, char* const* dat
   }
 }
 
+// Short rows: what is not dense across them is moved into tiles, for one call of the loop.
+template <class Body>
+void run_block(Body& body, int count, const int64_t* items, char* const* data,
+               const int64_t* strides, int64_t n, const int64_t* outer, int64_t rows) {
+  alignas(64) char tiles[kMost + 1][StridedLoop::kBlock * 16];
+  char* at[kMost + 1];
+  int64_t steps[kMost + 1];
+  const auto move = [&](char* to, int64_t to_step, int64_t to_row, const char* from, int64_t step,
+                        int64_t row, int64_t item) {
+    for (int64_t j = 0; j < n; ++j)
+      kernels::copy_items(to + j * to_step, to_row, from + j * step, row, rows, item);
+  };
+  for (int k = 0; k < count; ++k) {
+    const bool one = k > 0 && strides[k] == 0 && outer[k] == 0;
+    const bool dense = strides[k] == items[k] && outer[k] == n * items[k];
+    at[k] = one || dense ? data[k] : tiles[k];
+    steps[k] = one ? 0 : items[k];
+    if (at[k] == tiles[k] && k > 0)
+      move(tiles[k], items[k], n * items[k], data[k], strides[k], outer[k], items[k]);
+  }
+  body(static_cast<char* const*>(at), static_cast<const int64_t*>(steps), n * rows);
+  if (at[0] == tiles[0])
+    move(data[0], strides[0], outer[0], tiles[0], items[0], n * items[0], items[0]);
+}
+
 void fill(Plan& plan, const Tensor& out) {
   if (out.is_meta()) return;
   plan.round_numbers();
@@ -363,7 +389,16 @@ void fill(Plan& plan, const Tensor& out) {
     else over.add(plan.constant(k, plan.operand_dtype(k)), zero, 1);
   }
   over.prepare();
-  over.run(body);
+  int64_t items[kMost + 1] = {out.element_size()};
+  for (int k = 0; k < plan.count; ++k) {
+    const Arg& a = *plan.operands[k];
+    items[k + 1] = item_size(a.is_tensor() ? a.tensor->dtype : plan.operand_dtype(k));
+  }
+  over.run_blocks([&](char* const* data, const int64_t* strides, int64_t n, const int64_t* outer,
+                      int64_t rows) {
+    if (rows == 1) body(data, strides, n);
+    else run_block(body, plan.count + 1, items, data, strides, n, outer, rows);
+  });
 }
 
 bool has_zero(const Tensor& t) {

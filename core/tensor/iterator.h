@@ -31,6 +31,53 @@ class StridedLoop {
     parallel_for(0, total_, grain, [&](int64_t begin, int64_t end) { part(begin, end, f); });
   }
 
+  // Note [Short rows]
+  // A tensor of many rows of three (points, pixels) is no work for loops over one row: what a call
+  // costs would be all its time. Where rows are short, g gets a block of them:
+  // g(data, byte_strides, n, byte_strides from row to row, rows); elsewhere rows is 1. Elements
+  // come in no order, so nothing that draws or counts uses this.
+  template <class G> void run_blocks(G&& g, int64_t grain = kGrain) {
+    if (shape_.size() < 2 || shape_[0] > kShortRow) {
+      int64_t none[kOperands] = {};
+      return run([&](char* const* p, const int64_t* s, int64_t n) {
+        g(p, s, n, static_cast<const int64_t*>(none), int64_t(1));
+      }, grain);
+    }
+    StridedLoop rows = *this;  // over the rows alone
+    const int64_t n = shape_[0];
+    int64_t inner[kOperands];
+    rows.shape_.erase(0);
+    for (int k = 0; k < operands_; ++k) {
+      inner[k] = strides_[k][0];
+      rows.strides_[k].erase(0);
+    }
+    rows.total_ /= n;
+    rows.run([&](char* const* p, const int64_t* s, int64_t count) {
+      char* at[kOperands];
+      for (int64_t i = 0; i < count; i += kBlock / n) {
+        const int64_t some = count - i < kBlock / n ? count - i : kBlock / n;
+        for (int k = 0; k < operands_; ++k) at[k] = p[k] + i * s[k];
+        g(static_cast<char* const*>(at), static_cast<const int64_t*>(inner), n, s, some);
+      }
+    }, grain / n);
+  }
+  static constexpr int64_t kShortRow = 32, kBlock = 512;  // elements
+
+  // As run, along the rows of a block or across them, whichever is longer.
+  template <class F> void run_longest(F&& f) {
+    run_blocks([&](char* const* p, const int64_t* s, int64_t n, const int64_t* outer,
+                   int64_t rows) {
+      if (rows == 1) return f(p, s, n);
+      const bool across = rows > n;
+      const int64_t lines = across ? n : rows;
+      char* at[kOperands];
+      for (int64_t i = 0; i < lines; ++i) {
+        for (int k = 0; k < operands_; ++k) at[k] = p[k] + i * (across ? s : outer)[k];
+        f(static_cast<char* const*>(at), across ? outer : s, across ? rows : n);
+      }
+    });
+  }
+
   int64_t numel() const { return total_; }
   Ints shape() const { return shape_; }  // after prepare(): innermost first
 
