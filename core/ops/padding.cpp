@@ -33,9 +33,9 @@ const Op<Tensor(Tensor, Ints, Scalar)> constant_pad_nd = define<Tensor(Tensor, I
             "narrow(): length must be non-negative.");
       const Wide size = Wide(was) + before + after;
       s = int64_t(size);
-      check(size >= 0 && size == s, "The input size ", was, ", plus negative padding ", before, " and ", after,
-            " resulted in a negative output size, which is invalid. Check dimension ", rank - 1 - i,
-            " of your input.");
+      check(size >= 0 && size == s, "The input size ", was, ", plus negative padding ", before,
+            " and ", after, " resulted in a negative output size, which is invalid. Check "
+            "dimension ", rank - 1 - i, " of your input.");
     }
     bool grows = false;
     for (int64_t p : pad) grows |= p > 0;

@@ -85,7 +85,7 @@ def test_windows_that_do_not_go_forward(op, dims, letters):
         RuntimeError, match=f"^stride should be greater than zero, but got {given}$"
     ):
         pool(x, 2, odd)
-    with pytest.raises(RuntimeError, match="^stride should be greater than zero, but got "):
+    with pytest.raises(RuntimeError, match=r"^stride should be greater than zero, but got "):
         pool(x, 7, -1)
     given = " ".join(f"k{c}: 0" for c in letters)
     with pytest.raises(

@@ -205,7 +205,8 @@ template <class T> void average(T* output, const Pooling& p, const T* input) {
     for (int64_t x = 0; x < count; ++x) sum[x] = T(0);
     for_taps(p, z, y, x0, count, [&](int64_t at, Inside in) {
       with_stride(p.stride[2], [&](auto stride) {
-        for (int64_t x = in.low; x < in.high; ++x) sum[x] = fn::plus(sum[x], input[at + x * stride]);
+        for (int64_t x = in.low; x < in.high; ++x)
+          sum[x] = fn::plus(sum[x], input[at + x * stride]);
       });
     });
     const Extent ez = extent(p, 0, z), ey = extent(p, 1, y);
