@@ -20,7 +20,11 @@ Owned typename_of(PyObject* value) {
 void raise_missing(PyObject* self, PyObject* name) {
   Owned type(PyType_GetName(Py_TYPE(self)));
   if (!type) return;
-  PyErr_Format(PyExc_AttributeError, "'%U' object has no attribute '%S'", type.get(), name);
+  // %S would handle signals, and lose what their handler raises.
+  PyErr_Format(PyExc_AttributeError,
+               PyUnicode_Check(name) ? "'%U' object has no attribute '%U'"
+                                     : "'%U' object has no attribute '%S'",
+               type.get(), name);
 }
 
 // The value under `name` in one of a module's dicts, or null; an exception is left standing.

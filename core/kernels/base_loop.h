@@ -31,7 +31,7 @@ inline void run_strided(const F& f, char* const* data, const int64_t* s, int64_t
       r = R(f(load<A>(data[1] + i * s[1]), load<T>(data[2] + i * s[2]),
               load<T>(data[3] + i * s[3]), load<T>(data[4] + i * s[4])));
     }
-    std::memcpy(data[0] + i * s[0], &r, sizeof r);
+    store(data[0] + i * s[0], r);
   }
 }
 
@@ -51,16 +51,14 @@ RL_WIDE void run_dense(F f, char* const* data, int64_t n) {
   const char* const a = data[1];
   if constexpr (arity == 1) {
     RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) {
-      const R r = R(f(load<T>(a + i * sizeof(T))));
-      std::memcpy(out + i * sizeof(R), &r, sizeof r);
+      store(out + i * sizeof(R), R(f(load_parts<T>(a + i * sizeof(T)))));
     }
   } else {
     const char* const b = data[2];
-    const T x = load<T>(a), y = load<T>(b);
+    const T x = load_parts<T>(a), y = load_parts<T>(b);
     RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) {
-      const R r = R(f(first_one ? x : load<T>(a + i * sizeof(T)),
-                      second_one ? y : load<T>(b + i * sizeof(T))));
-      std::memcpy(out + i * sizeof(R), &r, sizeof r);
+      store(out + i * sizeof(R), R(f(first_one ? x : load_parts<T>(a + i * sizeof(T)),
+                                     second_one ? y : load_parts<T>(b + i * sizeof(T)))));
     }
   }
 }
@@ -124,7 +122,9 @@ constexpr Pointwise with_wide(Pointwise p) {
   }
   RL_FILL(uint8_t, UInt8) RL_FILL(int8_t, Int8) RL_FILL(int16_t, Int16) RL_FILL(int32_t, Int32)
   RL_FILL(int64_t, Int64) RL_FILL(bool, Bool)
-  RL_FILL(std::complex<float>, ComplexFloat) RL_FILL(std::complex<double>, ComplexDouble)
+  if constexpr (output == Output::Same) {  // magnitudes and angles are calls
+    RL_FILL(std::complex<float>, ComplexFloat) RL_FILL(std::complex<double>, ComplexDouble)
+  }
 #undef RL_FILL
   return p;
 }

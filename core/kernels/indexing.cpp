@@ -24,8 +24,6 @@ int64_t place(const char* places, int64_t stride, int64_t i) {
   return *reinterpret_cast<const int64_t*>(places + i * stride);
 }
 
-template <class T> void store(char* p, T v) { *reinterpret_cast<T*>(p) = v; }
-
 template <class T> auto wide(T v) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) return to_float(v);
   else return v;

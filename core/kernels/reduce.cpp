@@ -67,17 +67,25 @@ RL_WIDE void fold_row_wide(int64_t* sums, const int64_t* in, int64_t n) {
   RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) sums[i] = take<fold>(sums[i], in[i]);
 }
 
-// Sums of eight elements apart and then pairwise.
-template <class T> T sum_pairwise(const T* in, int64_t n) {
-  if (n > 256) return sum_pairwise(in, n / 2) + sum_pairwise(in + n / 2, n - n / 2);
-  constexpr int kApart = 8;
-  T sums[kApart] = {};
+// Sums of eight elements apart, of the real and the imaginary parts, and then pairwise.
+template <class T>
+RL_VECTORISED std::complex<T> sum_apart(const std::complex<T>* in, int64_t n) {
+  constexpr int kParts = 16;
+  const T* const parts = reinterpret_cast<const T*>(in);
+  T sums[kParts] = {};
   int64_t i = 0;
-  for (; i + kApart <= n; i += kApart) {
-    for (int k = 0; k < kApart; ++k) sums[k] += in[i + k];
+  for (; i + kParts <= 2 * n; i += kParts) {
+    for (int k = 0; k < kParts; ++k) sums[k] += parts[i + k];
   }
-  for (; i < n; ++i) sums[0] += in[i];
-  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  for (; i < 2 * n; ++i) sums[i % kParts] += parts[i];
+  for (int half = kParts / 2; half > 1; half /= 2) {
+    for (int k = 0; k < half; ++k) sums[k] += sums[k + half];
+  }
+  return {sums[0], sums[1]};
+}
+template <class T> T sum_pairwise(const T* in, int64_t n) {
+  if (n <= 256) return sum_apart(in, n);
+  return sum_pairwise(in, n / 2) + sum_pairwise(in + n / 2, n - n / 2);
 }
 
 template <class T> T fold_plain(Fold fold, T sum, const T* in, int64_t n) {

@@ -65,7 +65,9 @@ def _is_thrown_in(error: BaseException, innermost) -> bool:
     if innermost is None:
         return True
     file = innermost.f_code.co_filename
-    return file.startswith((_PACKAGE, _PYTHON, "<frozen ")) and "-packages" not in file
+    if file.startswith(_PACKAGE):
+        return True
+    return file.startswith((_PYTHON, "<frozen ")) and "-packages" not in file
 
 
 def _is_ours(error: BaseException) -> bool:

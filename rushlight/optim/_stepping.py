@@ -25,15 +25,10 @@ ACCELERATORS_AND_XLA = _get_capturable_supported_devices()
 def core_step(name):
     """The core's step over lists of tensors: the arrays first, then the numbers."""
     step = _C._ops_table[name]
-    set_grad = _C._set_grad_enabled
 
     def call(*args):
-        before = torch.is_grad_enabled()
-        set_grad(False)  # parameters are leaves: recorded, a change in place would be refused
-        try:
+        with _C._NoGrad():  # parameters are leaves: recorded, a change in place would be refused
             step(*args)
-        finally:
-            set_grad(before)
 
     return staticmethod(call)
 
@@ -169,7 +164,7 @@ class SteppingOptimizer(Optimizer):
         if group.get("fused"):
             check_fused_dtypes(group)
         if self._core_step is None or group["differentiable"] or has_halves(group):
-            with torch.set_grad_enabled(bool(group.get("differentiable"))):
+            with torch.enable_grad() if group.get("differentiable") else torch.no_grad():
                 return self._update_each(group)
         params, grads, states = self._lists(group, self._states(group))
         if params:

@@ -68,12 +68,9 @@ def _use_grad_for_differentiable(func):
     """Run a step with gradients recorded only if the optimizer is differentiable."""
 
     def step(self, *args, **kwargs):
-        before = torch.is_grad_enabled()
-        torch.set_grad_enabled(self.defaults["differentiable"])
-        try:
+        # Of the core, so that no signal's handler raises between a switch and its way back.
+        with torch.enable_grad() if self.defaults["differentiable"] else torch.no_grad():
             return func(self, *args, **kwargs)
-        finally:
-            torch.set_grad_enabled(before)
 
     step.__name__ = func.__name__
     step.__doc__ = func.__doc__

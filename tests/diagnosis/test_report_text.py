@@ -112,6 +112,6 @@ def test_what_the_program_says_at_its_end_goes_where_it_wants(tmp_path):
 
 def test_without_stderr_nothing_is_told(tmp_path):
     script = write(tmp_path, "script.py", "import torch\nprint('out')\n")
-    command = f"{sys.executable} -m rushlight doctor {script} 2>&-"
+    command = f"{sys.executable} -P -m rushlight doctor {script} 2>&-"
     with os.popen(command) as done:
         assert done.read() == "out\n"
