@@ -21,11 +21,7 @@ template <class Kernel> constexpr Pointwise with_vectors(Kernel*, Pointwise p) {
   constexpr Pointwise with_vectors(struct object##_kernel*, Pointwise p) { \
     return with_levels(p, RL_LEVELS_OF(object));                            \
   }
-RL_VECTORS(fmod_) RL_VECTORS(remainder_) RL_VECTORS(div_floor)
-RL_DECLARE_LEVELS(pow_)
-constexpr Pointwise with_vectors(struct pow__kernel*, Pointwise p) {
-  return with_levels(p, level1::pow__float, nullptr, level2::pow__float, nullptr);
-}
+RL_VECTORS(fmod_) RL_VECTORS(remainder_) RL_VECTORS(div_floor) RL_VECTORS(pow_)
 #endif
 
 #define RL_DEFINE_INTEGER(object, functor, name, arity, output, flops, types)                  \

@@ -115,17 +115,21 @@ template <class T> void power_of(T* x, int64_t n, double p) {
   for (int64_t i = 0; i < n; ++i) x[i] = std::pow(std::abs(x[i]), T(p));
 }
 
-// Folds n dense elements of the accumulator's type into *out.
-void fold_dense(Fold fold, DType type, char* out, const char* in, int64_t n, double p) {
+// Folds rows of n dense elements of the accumulator's type into an accumulator each.
+void fold_dense(Fold fold, DType type, char* out, const char* in, int64_t rows, int64_t row_stride,
+                int64_t n, double p) {
   switch (type) {
-    case DType::Float: return folds().row_float(fold, (float*)out, (const float*)in, n, float(p));
-    case DType::Double: return folds().row_double(fold, (double*)out, (const double*)in, n, p);
+    case DType::Float:
+      return folds().rows_float(fold, (float*)out, in, rows, row_stride, n, float(p));
+    case DType::Double: return folds().rows_double(fold, (double*)out, in, rows, row_stride, n, p);
     default: break;
   }
   const auto plain = [&](auto* none) {
     using T = pointee<decltype(none)>;
-    T* const sum = (T*)out;
-    *sum = fold_plain<T>(fold, *sum, (const T*)in, n);
+    T* const sums = (T*)out;
+    for (int64_t r = 0; r < rows; ++r) {
+      sums[r] = fold_plain<T>(fold, sums[r], (const T*)(in + r * row_stride), n);
+    }
   };
   if (type == DType::Int64) plain((int64_t*)nullptr);
   else if (type == DType::ComplexFloat) plain((std::complex<float>*)nullptr);
@@ -255,14 +259,11 @@ void fold_rows(Fold fold, DType t, char* out, const char* in, int64_t rows, int6
   const int64_t size = item_size(loader.accumulator);
   const bool counts = t == DType::Bool && stride == 1 &&
                       (fold == Fold::Sum || fold == Fold::CountNonzero);
+  if (!counts && loader.direct(stride)) return fold_dense(fold, t, out, in, rows, row_stride, n, p);
   alignas(64) char tile[kTile * 16];
   for (int64_t i = 0; i < rows; ++i, in += row_stride, out += size) {
     if (counts) {
       *(int64_t*)out += count_true(in, n);
-      continue;
-    }
-    if (loader.direct(stride)) {
-      fold_dense(fold, t, out, in, n, p);
       continue;
     }
     for (int64_t k = 0; k < n; k += kTile) {
@@ -273,7 +274,7 @@ void fold_rows(Fold fold, DType t, char* out, const char* in, int64_t rows, int6
         continue;
       }
       loader.load(tile, in + k * stride, count, stride);
-      fold_dense(loader.folded(), loader.accumulator, out, tile, count, p);
+      fold_dense(loader.folded(), loader.accumulator, out, tile, 1, 0, count, p);
     }
   }
 }
@@ -331,7 +332,7 @@ int64_t arg_extreme(DType t, bool largest, const char* in, int64_t n, int64_t st
     const Fold fold = largest ? Fold::Max : Fold::Min;
     double value;  // or a float
     fold_begin(fold, t, (char*)&value, 1);
-    fold_dense(fold, t, (char*)&value, in, n, 0);
+    fold_dense(fold, t, (char*)&value, in, 1, 0, n, 0);
     if (t == DType::Float) {
       return folds().find_float((const float*)in, n, load<float>((char*)&value));
     }
@@ -352,28 +353,63 @@ int64_t arg_extreme(DType t, bool largest, const char* in, int64_t n, int64_t st
   return best;
 }
 
+namespace {
+
+// A row of elements against the best so far, without branches: vector code.
+template <bool largest, class C, class I>
+RL_WIDE void keep_best(C* best, I* index, const C* x, int64_t width, I row) {
+  RL_INDEPENDENT for (int64_t j = 0; j < width; ++j) {
+    const C v = x[j], b = best[j];
+    const bool beyond = largest ? v > b : v < b;
+    const bool wins = beyond | ((v != v) & (b == b));  // the first NaN stays
+    best[j] = wins ? v : b;
+    index[j] = wins ? row : index[j];
+  }
+}
+
+template <class T, class I>
+void best_of_columns(bool largest, int64_t* indices, const char* in, int64_t rows,
+                     int64_t row_stride, int64_t columns, int64_t stride) {
+  using C = decltype(comparable(T()));
+  constexpr int64_t kWidth = 256;
+  C best[kWidth], row[kWidth];
+  I index[kWidth];
+  const auto load_row = [&](C* to, const char* x, int64_t width) {
+    for (int64_t j = 0; j < width; ++j) to[j] = comparable(load<T>(x + j * stride));
+  };
+  for (int64_t begin = 0; begin < columns; begin += kWidth) {
+    const int64_t width = std::min(kWidth, columns - begin);
+    const char* const x = in + begin * stride;
+    load_row(best, x, width);
+    std::fill_n(index, width, I(0));
+    for (int64_t r = 1; r < rows; ++r) {
+      load_row(row, x + r * row_stride, width);
+      if (cpu_level() < kWideLevel) {
+        for (int64_t j = 0; j < width; ++j) {
+          if (!beats(largest, row[j], best[j])) continue;
+          best[j] = row[j];
+          index[j] = I(r);
+        }
+      } else if (largest) {
+        keep_best<true>(best, index, row, width, I(r));
+      } else {
+        keep_best<false>(best, index, row, width, I(r));
+      }
+    }
+    std::copy_n(index, width, indices + begin);
+  }
+}
+
+}  // namespace
+
 void arg_extreme_columns(DType t, bool largest, int64_t* indices, const char* in, int64_t rows,
                          int64_t row_stride, int64_t columns, int64_t stride) {
   by_real_type(t, [&](auto* none) {
     using T = pointee<decltype(none)>;
-    using C = decltype(comparable(T()));
-    C best[kTile];
-    for (int64_t begin = 0; begin < columns; begin += kTile) {
-      const int64_t width = std::min(kTile, columns - begin);
-      const char* x = in + begin * stride;
-      int64_t* const index = indices + begin;
-      for (int64_t j = 0; j < width; ++j) {
-        best[j] = comparable(load<T>(x + j * stride));
-        index[j] = 0;
-      }
-      for (int64_t r = 1; r < rows; ++r) {
-        for (int64_t j = 0; j < width; ++j) {
-          const C v = comparable(load<T>(x + r * row_stride + j * stride));
-          const bool wins = beats(largest, v, best[j]);
-          best[j] = wins ? v : best[j];
-          index[j] = wins ? r : index[j];
-        }
-      }
+    if (sizeof(comparable(T())) <= 4 && rows <= std::numeric_limits<int32_t>::max()) {
+      best_of_columns<T, int32_t>(largest, indices, in, rows, row_stride, columns, stride);
+    } else {
+      best_of_columns<T, int64_t>(largest, indices, in, rows, row_stride, columns, stride);
     }
   });
 }

@@ -6,8 +6,10 @@ namespace rl::kernels {
 
 // Fold is none of SumPowers and CountNonzero. `shifts` are per column, or null for `p`.
 struct DenseFolds {
-  void (*row_float)(Fold fold, float* out, const float* in, int64_t n, float p);
-  void (*row_double)(Fold fold, double* out, const double* in, int64_t n, double p);
+  void (*rows_float)(Fold fold, float* out, const char* in, int64_t rows, int64_t row_stride,
+                     int64_t n, float p);
+  void (*rows_double)(Fold fold, double* out, const char* in, int64_t rows, int64_t row_stride,
+                      int64_t n, double p);
   void (*columns_float)(Fold fold, float* out, const float* in, int64_t rows, int64_t row_stride,
                         int64_t columns, const float* shifts, float p);
   void (*columns_double)(Fold fold, double* out, const double* in, int64_t rows,

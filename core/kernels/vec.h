@@ -16,6 +16,7 @@
 #define RL_LEVEL_NAMESPACE level2
 #endif
 #define RL_INLINE inline __attribute__((always_inline))
+#define RL_INLINE_LAMBDA __attribute__((always_inline))
 
 // Note [Level namespaces]
 // A level's code is compiled for instructions that the CPU may lack, and the linker keeps one copy
@@ -264,6 +265,37 @@ template <class T> RL_INLINE void Vec<T>::store_part(char* p, int64_t n) const {
   }
 }
 #endif
+
+// The numbers of the lanes, for functions of each.
+template <int... i> struct LaneNumbers {};
+template <class V> RL_INLINE auto lane_numbers() {
+  if constexpr (V::size == 2) return LaneNumbers<0, 1>{};
+  else if constexpr (V::size == 4) return LaneNumbers<0, 1, 2, 3>{};
+  else if constexpr (V::size == 8) return LaneNumbers<0, 1, 2, 3, 4, 5, 6, 7>{};
+  else return LaneNumbers<0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15>{};
+}
+template <class V, int... i> RL_INLINE typename V::Mask lanes_below(int64_t n, LaneNumbers<i...>) {
+  return typename V::Bits{i...} < typename V::Int(n);
+}
+// A mask of the first n lanes.
+template <class V> RL_INLINE typename V::Mask first_lanes(int64_t n) {
+  return lanes_below<V>(n, lane_numbers<V>());
+}
+
+// Lane i of the result is lane i + width.
+template <int width, class T, int... i> RL_INLINE Vec<T> lanes_down(Vec<T> v, LaneNumbers<i...>) {
+  constexpr int size = Vec<T>::size;
+  return Vec<T>(typename Vec<T>::Raw(
+      __builtin_shufflevector(v.raw, v.raw, (i + width) % size...)));
+}
+// All lanes joined pairwise, the far half with the near one: in lane 0.
+template <class T, class F> RL_INLINE Vec<T> across_lanes(Vec<T> v, F join) {
+  constexpr auto numbers = lane_numbers<Vec<T>>;
+  if constexpr (Vec<T>::size > 8) v = join(v, lanes_down<8>(v, numbers()));
+  if constexpr (Vec<T>::size > 4) v = join(v, lanes_down<4>(v, numbers()));
+  if constexpr (Vec<T>::size > 2) v = join(v, lanes_down<2>(v, numbers()));
+  return join(v, lanes_down<1>(v, numbers()));
+}
 
 // Whether some lane of a mask is set.
 template <class Bits> RL_INLINE bool any(Bits m) {

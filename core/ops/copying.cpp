@@ -1,5 +1,6 @@
 // Copies: clone, contiguous, copy_, conversions of dtype and device, fills, resizing.
 #include <cmath>
+#include <cstring>
 
 #include "kernels/cast.h"
 #include "kernels/copy.h"
@@ -30,12 +31,14 @@ void copy_transposed(const Tensor& to, const Tensor& from) {
   });
 }
 
-void fill_value(const Tensor& t, const Scalar& value) {
-  alignas(16) char bits[16];
-  dispatch_stored(t.dtype(), [&](auto* p) {
-    using T = pointee<decltype(p)>;
-    *reinterpret_cast<T*>(bits) = value.to<T>();
-  });
+bool is_one_element(const Tensor& t) {  // perhaps seen at many places
+  for (int64_t d = 0; d < t.dim(); ++d)
+    if (t.sizes()[d] != 1 && t.strides()[d] != 0) return false;
+  return true;
+}
+
+// `bits` is a value as the tensor's memory has it.
+void fill_bits(const Tensor& t, const char* bits) {
   const int64_t item = t.element_size();
   if (t.is_contiguous() && t.numel() <= StridedLoop::kGrain) {
     kernels::fill_items(t.data(), item, t.numel(), bits, item);
@@ -52,6 +55,15 @@ void fill_value(const Tensor& t, const Scalar& value) {
     if (large && s[0] == item) kernels::in_streamed_tiles(fill, 0, p, s, n);
     else fill(p, s, n);
   });
+}
+
+void fill_value(const Tensor& t, const Scalar& value) {
+  alignas(16) char bits[16];
+  dispatch_stored(t.dtype(), [&](auto* p) {
+    using T = pointee<decltype(p)>;
+    *reinterpret_cast<T*>(bits) = value.to<T>();
+  });
+  fill_bits(t, bits);
 }
 
 }  // namespace
@@ -111,15 +123,22 @@ void copy_data(const Tensor& to, const Tensor& from) {
     copy_transposed(to, source);
     return;
   }
-  StridedLoop over(to.sizes());
-  over.add(to);
-  over.add(source);
-  over.prepare();
   const int64_t item = to.element_size();
   const bool same = to.dtype() == source.dtype();
   const kernels::Cast cast = same ? nullptr : kernels::cast(source.dtype(), to.dtype());
   check(same || cast, ErrorKind::NotImplemented, "\"copy_kernel\" not implemented for '",
         type_name_of(to.dtype()), "'");
+  if (to.numel() > 1 && is_one_element(source)) {
+    alignas(16) char bits[16];
+    if (cast) cast(bits, item, source.data(), 0, 1);
+    else std::memcpy(bits, source.data(), size_t(item));
+    fill_bits(to, bits);
+    return;
+  }
+  StridedLoop over(to.sizes());
+  over.add(to);
+  over.add(source);
+  over.prepare();
   const auto move = [&](char* const* p, const int64_t* s, int64_t n) {
     if (cast) cast(p[0], s[0], p[1], s[1], n);
     else kernels::copy_items(p[0], s[0], p[1], s[1], n, item);

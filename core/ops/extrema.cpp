@@ -135,10 +135,13 @@ void pick_along(const Tensor& out, const Tensor& self, int64_t dim, const Tensor
   over.add(self.data(), strides, item);
   over.prepare();
   over.run([&](char* const* p, const int64_t* s, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t at = *reinterpret_cast<const int64_t*>(p[1] + i * s[1]);
-      std::memcpy(p[0] + i * s[0], p[2] + i * s[2] + at * step, size_t(item));
-    }
+    dispatch_stored(self.dtype(), [&](auto* none) {
+      using T = pointee<decltype(none)>;
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t at = *reinterpret_cast<const int64_t*>(p[1] + i * s[1]);
+        std::memcpy(p[0] + i * s[0], p[2] + i * s[2] + at * step, sizeof(T));
+      }
+    });
   });
 }
 void indexed_into(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,

@@ -11,9 +11,26 @@ namespace {
 // An empty 1-d tensor is skipped, whatever the others' sizes: PyTorch keeps this old rule.
 bool skipped(const Tensor& t) { return t.dim() == 1 && t.sizes()[0] == 0; }
 
+// One input's runs to their places in the rows of the result: short ones as moves of known length.
+template <int64_t known> void place_runs_of(char* out, const char* in, int64_t rows, int64_t row,
+                                            int64_t bytes) {
+  const int64_t run = known ? known : bytes;
+  for (int64_t r = 0; r < rows; ++r) std::memcpy(out + r * row, in + r * run, size_t(run));
+}
+void place_runs(char* out, const char* in, int64_t rows, int64_t row, int64_t bytes) {
+  switch (bytes) {
+#define RL_RUN(known) case known: return place_runs_of<known>(out, in, rows, row, bytes);
+    RL_RUN(1) RL_RUN(2) RL_RUN(4) RL_RUN(8) RL_RUN(12) RL_RUN(16) RL_RUN(20) RL_RUN(24) RL_RUN(28)
+    RL_RUN(32) RL_RUN(40) RL_RUN(48) RL_RUN(56) RL_RUN(64)
+#undef RL_RUN
+    default: return place_runs_of<0>(out, in, rows, row, bytes);
+  }
+}
+
 // Dense inputs of one dtype are runs of bytes that take turns: one run of each per row.
 bool join_runs(const Tensor& result, TensorList tensors, int64_t dim) {
-  constexpr size_t kMost = 256;  // inputs
+  constexpr size_t kMost = 256;         // inputs
+  constexpr int64_t kCached = 16 << 10;  // bytes of the result that all inputs fill in turn
   if (!result.is_contiguous() || tensors.size() > kMost || dim == 0) return false;
   const char* from[kMost];
   int64_t bytes[kMost];
@@ -32,16 +49,12 @@ bool join_runs(const Tensor& result, TensorList tensors, int64_t dim) {
   if (row / int64_t(std::max<size_t>(n, 1)) > 256) return false;  // long runs: a loop for each
   parallel_for(0, rows, std::max<int64_t>(1, 65536 / std::max<int64_t>(row, 1)),
                [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
+    const int64_t height = std::max<int64_t>(1, kCached / std::max<int64_t>(row, 1));
+    for (int64_t r = begin; r < end; r += height) {
+      const int64_t count = std::min(height, end - r);
       char* out = result.data() + r * row;
       for (size_t i = 0; i < n; ++i) {
-        const char* in = from[i] + r * bytes[i];
-        switch (bytes[i]) {
-          case 4: std::memcpy(out, in, 4); break;
-          case 8: std::memcpy(out, in, 8); break;
-          case 16: std::memcpy(out, in, 16); break;
-          default: std::memcpy(out, in, size_t(bytes[i]));
-        }
+        place_runs(out, from[i] + r * bytes[i], count, row, bytes[i]);
         out += bytes[i];
       }
     }

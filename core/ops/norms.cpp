@@ -1,6 +1,9 @@
 // Norms, distances and the logarithm of a sum of exponentials.
 #include <cmath>
+#include <memory>
 
+#include "base/level.h"
+#include "kernels/pointwise_table.h"
 #include "ops/norm_gradients.h"
 #include "ops/elementwise.h"
 #include "ops/linalg.h"
@@ -68,10 +71,16 @@ Tensor magnitudes(const Tensor& self) {
   return r;
 }
 
+void in_place(const kernels::Pointwise& k, DType t, void* data, int64_t n) {
+  char* const operands[] = {static_cast<char*>(data), static_cast<char*>(data)};
+  const int64_t item = item_size(t), strides[] = {item, item};
+  k.loop(t, cpu_level())(operands, strides, n, nullptr);
+}
 void finish_root(DType accumulator, char* data, int64_t n, double p) {
+  if (p == 2) return in_place(kernels::sqrt_, accumulator, data, n);
   const auto run = [&](auto* v) {
     using T = pointee<decltype(v)>;
-    for (int64_t i = 0; i < n; ++i) v[i] = p == 2 ? std::sqrt(v[i]) : std::pow(v[i], T(1 / p));
+    for (int64_t i = 0; i < n; ++i) v[i] = std::pow(v[i], T(1 / p));
   };
   if (accumulator == DType::Float) run(reinterpret_cast<float*>(data));
   else run(reinterpret_cast<double*>(data));
@@ -424,16 +433,30 @@ const auto renorm = define<Tensor(Tensor, Scalar, int64_t, Scalar)>(
 
 namespace {
 
+// By blocks of rows, so that short ones, too, fill the registers of each step.
 template <class T> void logsumexp_rows(T* out, const Tensor& rows, int64_t begin, int64_t end) {
+  constexpr int64_t kMost = 2048;
   const int64_t n = rows.sizes().back(), item = rows.element_size();
-  for (int64_t i = begin; i < end; ++i) {
-    const char* row = rows.data() + i * n * item;
-    T most = -std::numeric_limits<T>::infinity(), total = 0;
-    kernels::fold_rows(Fold::Max, rows.dtype(), reinterpret_cast<char*>(&most), row, 1, 0, n, item);
-    const T shift = std::isinf(most) ? 0 : most;
-    kernels::fold_rows(Fold::SumExp, rows.dtype(), reinterpret_cast<char*>(&total), row, 1, 0, n,
-                       item, double(shift));
-    out[i] = std::log(total) + shift;
+  const int64_t height = std::max<int64_t>(1, kMost / std::max<int64_t>(n, 1));
+  const DType t = rows.dtype();
+  const std::unique_ptr<T[]> tile(new T[size_t(height * n)]), shift(new T[size_t(height)]);
+  for (int64_t i = begin; i < end; i += height) {
+    const int64_t count = std::min(height, end - i);
+    const T* const x = rows.ptr<T>() + i * n;
+    T* const sums = out + i;
+    kernels::fold_begin(Fold::Max, t, reinterpret_cast<char*>(shift.get()), count);
+    kernels::fold_rows(Fold::Max, t, reinterpret_cast<char*>(shift.get()),
+                       reinterpret_cast<const char*>(x), count, n * item, n, item);
+    for (int64_t r = 0; r < count; ++r) {
+      if (std::isinf(shift[r])) shift[r] = 0;
+      for (int64_t k = 0; k < n; ++k) tile[r * n + k] = x[r * n + k] - shift[r];
+    }
+    in_place(kernels::exp_, t, tile.get(), count * n);
+    std::fill_n(sums, count, T(0));
+    kernels::fold_rows(Fold::Sum, t, reinterpret_cast<char*>(sums),
+                       reinterpret_cast<const char*>(tile.get()), count, n * item, n, item);
+    in_place(kernels::log_, t, sums, count);
+    for (int64_t r = 0; r < count; ++r) sums[r] += shift[r];
   }
 }
 template <class T>
@@ -452,7 +475,7 @@ void logsumexp_rows(std::complex<T>* out, const Tensor& rows, int64_t begin, int
 void logsumexp_into(const Tensor& out, const Tensor& self, uint64_t mask) {
   const DType t = compute_of(out.dtype());
   Tensor in = self;
-  if (compute_of(self.dtype()) != t) {
+  if (self.dtype() != t) {
     in = empty(self.sizes(), t);
     copy_data(in, self);
   }

@@ -6,6 +6,7 @@
 
 #include "kernels/cast.h"
 #include "kernels/functors/scalar.h"
+#include "kernels/vectorised.h"
 
 namespace rl::ops {
 
@@ -107,7 +108,7 @@ Spans::Spans(const Tensor& self, uint64_t mask) : total(self.numel()) {
   }
 }
 
-Spans::Inner Spans::take_inner(Axes& kept, Axes& gone) {
+Spans::Inner Spans::take_inner(Axes& kept, Axes& gone, int64_t shortest) {
   Inner r{{1, 0, 0}, {1, 0, 0}, false};
   if (!kept.empty()) {
     r.kept = kept.back();
@@ -117,11 +118,10 @@ Spans::Inner Spans::take_inner(Axes& kept, Axes& gone) {
     r.columns = r.kept.size > 1;
     return r;
   }
-  constexpr int64_t kShort = 16;  // rows of fewer elements are slow
   size_t at = gone.size() - 1;
   r.columns = r.kept.size > 1 && (r.kept.in < gone[at].in ||
-                                  (gone[at].size < kShort && r.kept.size > 4 * gone[at].size));
-  if (gone[at].size < kShort) {
+                                  (gone[at].size < shortest && r.kept.size > 4 * gone[at].size));
+  if (gone[at].size < shortest) {
     for (size_t i = 0; i < gone.size(); ++i)
       if (gone[i].size > gone[at].size) at = i;
   }
@@ -150,15 +150,21 @@ int64_t parts_for(int64_t elements) {
   return std::min<int64_t>(num_threads(), elements / StridedLoop::kGrain);
 }
 
+namespace {
+template <class T, class D> RL_VECTORISED void divide(T* v, int64_t n, D by) {
+  for (int64_t i = 0; i < n; ++i) v[i] /= by;
+}
+}  // namespace
+
 void finish_divide(DType accumulator, char* data, int64_t n, double x) {
   dispatch(accumulator, [&](auto* none) {
     using T = pointee<decltype(none)>;
     T* const v = reinterpret_cast<T*>(data);
     if constexpr (std::is_floating_point_v<T>) {
-      for (int64_t i = 0; i < n; ++i) v[i] /= T(x);
+      divide(v, n, T(x));
     } else if constexpr (std::is_same_v<T, std::complex<float>> ||
                          std::is_same_v<T, std::complex<double>>) {
-      for (int64_t i = 0; i < n; ++i) v[i] /= typename T::value_type(x);
+      divide(v, n, typename T::value_type(x));
     }
   });
 }
@@ -216,7 +222,7 @@ class Folder {
     return true;
   }
   void part(Axes kept, Axes gone, char* sums, const char* in) const {
-    const Spans::Inner inner = Spans::take_inner(kept, gone);
+    const Spans::Inner inner = Spans::take_inner(kept, gone, 8);
     auto fold = [&](int64_t from, int64_t to) {
       outer(inner, gone.data(), gone.size(), 0, gone.empty() ? 1 : gone[0].size, in + from,
             sums + to * item_);
@@ -291,7 +297,7 @@ namespace {
 
 void arg_part(const Tensor& self, bool largest, Axes kept, Axes gone, const char* in,
               int64_t* indices) {
-  const Spans::Inner inner = Spans::take_inner(kept, gone);
+  const Spans::Inner inner = Spans::take_inner(kept, gone, 64);
   const Axis &k = inner.kept, &g = inner.gone;
   auto find = [&](int64_t from, int64_t to) {
     const char* x = in + from;
@@ -352,7 +358,7 @@ void arg_extreme_into(const Tensor& out, const Tensor& self, int64_t dim, bool l
 namespace {
 
 void moments_part(DType t, Axes kept, Axes gone, const char* in, double* mean, double* deviation) {
-  const Spans::Inner inner = Spans::take_inner(kept, gone);
+  const Spans::Inner inner = Spans::take_inner(kept, gone, 16);
   const Axis &k = inner.kept, &g = inner.gone;
   auto run = [&](int64_t from, int64_t to) {
     if (inner.columns) {

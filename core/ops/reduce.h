@@ -38,12 +38,13 @@ struct Spans {
   bool ordered = true;  // accumulators lie as a contiguous result does
 
   Spans(const Tensor& self, uint64_t mask);
-  // The innermost axes, one of each kind; what was there before them is left.
+  // The innermost axes, one of each kind; what was there before them is left. Rows of fewer than
+  // `shortest` elements are slow for the kernel: it had better run along the kept axis.
   struct Inner {
     Axis kept, gone;
     bool columns;       // the kept one is the quicker to run along
   };
-  static Inner take_inner(Axes& kept, Axes& gone);
+  static Inner take_inner(Axes& kept, Axes& gone, int64_t shortest);
   // Strides that see accumulators as a result of `sizes`.
   Dims strides_for(const Tensor& self, uint64_t mask, Ints sizes) const;
 };

@@ -48,6 +48,66 @@ def test_parts_of_rows(rows, kind):
     assert (a.unsqueeze(2).expand(-1, -1, 2).contiguous().numpy() == x[:, :, None]).all()
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 15, 16, 17, 33, 63, 64, 65, 130])
+@pytest.mark.parametrize("rows", (1, 5, 63, 64, 65, 1000))
+@pytest.mark.parametrize("kind", ["float32", "float64", "int64"])
+def test_folds_along_and_across(rows, n, kind):
+    x, _ = arrays(rows, n, kind)
+    if kind != "int64":
+        x[RANDOM.integers(rows)] = np.nan
+    a, wide = torch.from_numpy(x.copy()), x.astype("float64")
+    close = {"rtol": 1e-4, "atol": 1e-3}
+    for dim in (0, 1):
+        np.testing.assert_allclose(a.sum(dim).numpy(), wide.sum(dim), **close)
+        assert (a.argmax(dim).numpy() == x.argmax(dim)).all()  # numpy's first NaN wins as well
+        assert (a.argmin(dim).numpy() == x.argmin(dim)).all()
+        values, places = a.max(dim)
+        np.testing.assert_array_equal(values.numpy(), x.max(dim))
+        assert (places.numpy() == x.argmax(dim)).all()
+        np.testing.assert_array_equal(a.amin(dim).numpy(), x.min(dim))
+        assert (a.count_nonzero(dim).numpy() == (x != 0).sum(dim)).all()
+        if kind == "int64":
+            continue
+        np.testing.assert_allclose(a.mean(dim).numpy(), wide.mean(dim), **close)
+        np.testing.assert_allclose(a.norm(dim=dim).numpy(), np.linalg.norm(wide, axis=dim), **close)
+        np.testing.assert_allclose(a.norm(1, dim=dim).numpy(), abs(wide).sum(dim), **close)
+        shifted = wide - wide.max(dim, keepdims=True)
+        total = np.exp(shifted).sum(dim, keepdims=True)
+        np.testing.assert_allclose(a.softmax(dim).numpy(), np.exp(shifted) / total, **close)
+        np.testing.assert_allclose(a.log_softmax(dim).numpy(), shifted - np.log(total), **close)
+        np.testing.assert_allclose(a.logsumexp(dim, keepdim=True).numpy(),
+                                   np.log(total) + wide.max(dim, keepdims=True), **close)
+
+
+def test_infinite_rows():
+    inf, nan = float("inf"), float("nan")
+    x = torch.tensor([[-inf, -inf], [inf, 0.0], [-inf, 2.0], [nan, 1.0]])
+    np.testing.assert_array_equal(x.logsumexp(1).numpy(), [-inf, inf, 2, nan])
+    np.testing.assert_array_equal(x.softmax(1).numpy(), [[nan] * 2, [nan] * 2, [0, 1], [nan] * 2])
+
+
+@pytest.mark.parametrize("widths", [(1, 3), (3, 2, 5), (10, 10), (16, 7), (0, 4), (33, 1)])
+@pytest.mark.parametrize("kind", ["uint8", "int16", "float32", "complex128"])
+def test_joined_along_rows(widths, kind):
+    for rows in (0, 1, 2000):
+        parts = [RANDOM.normal(size=(rows, w)).astype(kind) for w in widths]
+        joined = torch.cat([torch.from_numpy(p.copy()) for p in parts], 1)
+        assert (joined.numpy() == np.concatenate(parts, 1)).all()
+
+
+@pytest.mark.parametrize("kind", [torch.bool, torch.int16, torch.bfloat16, torch.float32,
+                                  torch.complex64])
+def test_one_number_at_many_places(kind):
+    for value in (2, 2.5, torch.tensor(3, dtype=torch.int64), torch.tensor([[4.5]])):
+        x = torch.zeros(40, 70, dtype=kind)
+        x[1:, 3:60] = value
+        expected = torch.as_tensor(value).to(kind).reshape(1, 1)
+        assert (x[1:, 3:60] == expected).all()
+        assert x.count_nonzero() == 39 * 57 and not x[0].any() and not x[:, 60:].any()
+        x[:] = value
+        assert (x == expected).all()
+
+
 def test_dimensions_in_between():
     x = RANDOM.normal(size=(40, 3, 5, 2)).astype("float32")
     a = torch.from_numpy(x.copy())

@@ -1,37 +1,15 @@
-// Powers of floats for registers (levels with a fused product only).
+// Powers for registers (levels with a fused product only).
 #pragma once
+#include "kernels/functors/vector_doubles.h"
 #include "kernels/functors/vector_math.h"
 
 namespace rl::kernels::RL_LEVEL_NAMESPACE {
 
-#if RL_LEVEL == 2
-RL_INLINE Vec<double> low_doubles(Vec<float> x) {
-  return _mm512_maskz_cvtps_pd(__mmask8(-1), _mm512_maskz_extractf32x8_ps(__mmask8(-1), x.raw, 0));
-}
-RL_INLINE Vec<double> high_doubles(Vec<float> x) {
-  return _mm512_maskz_cvtps_pd(__mmask8(-1), _mm512_maskz_extractf32x8_ps(__mmask8(-1), x.raw, 1));
-}
-RL_INLINE Vec<float> floats_of(Vec<double> low, Vec<double> high) {
-  const __m256 l = _mm512_maskz_cvtpd_ps(__mmask8(-1), low.raw);
-  const __m256 h = _mm512_maskz_cvtpd_ps(__mmask8(-1), high.raw);
-  return _mm512_maskz_insertf32x8(__mmask16(-1), _mm512_castps256_ps512(l), h, 1);
-}
-#elif RL_LEVEL == 1
-RL_INLINE Vec<double> low_doubles(Vec<float> x) {
-  return _mm256_cvtps_pd(_mm256_castps256_ps128(x.raw));
-}
-RL_INLINE Vec<double> high_doubles(Vec<float> x) {
-  return _mm256_cvtps_pd(_mm256_extractf128_ps(x.raw, 1));
-}
-RL_INLINE Vec<float> floats_of(Vec<double> low, Vec<double> high) {
-  return _mm256_set_m128(_mm256_cvtpd_ps(high.raw), _mm256_cvtpd_ps(low.raw));
-}
-#endif
-
-// |x|^y for finite x other than 0: y log2(x) and its power of two in doubles, with the polynomials
-// that a float's precision asks for (fitted as those of vector_math.h, to 2^-43 and 2^-34). The
-// result is off by 0.51 units in the last place at most; beyond 2^200 both ends lie past a float's.
-RL_INLINE Vec<double> power_of_magnitude(Vec<double> x, Vec<double> y) {
+// |x|^y for finite floats x other than 0: y log2(x) and its power of two in doubles, with the
+// polynomials that a float's precision asks for (fitted as those of vector_math.h, to 2^-43 and
+// 2^-34). The result is off by 0.51 units in the last place at most; beyond 2^200 both ends lie
+// past a float's.
+RL_INLINE Vec<double> power_of_float(Vec<double> x, Vec<double> y) {
   using V = Vec<double>;
   using B = V::Bits;
   constexpr int m = Format<double>::mantissa;
@@ -52,12 +30,50 @@ RL_INLINE Vec<double> power_of_magnitude(Vec<double> x, Vec<double> y) {
                          V(0.0001546975574492582195), V(0.00001530372113080136507));
   return V::of_bits(p.bits() + ((shifted.bits() - magic.bits()) << m));
 }
+RL_INLINE Vec<float> power_of_magnitude(Vec<float> x, Vec<float> y) {
+  return floats_of(power_of_float(low_doubles(x), low_doubles(y)),
+                   power_of_float(high_doubles(x), high_doubles(y)));
+}
+
+// |x|^y for finite doubles x other than 0. The logarithm is carried in two numbers, the second
+// what rounding took off the first, since y may multiply its error by 1000: T. J. Dekker's sums
+// and products (Numer. Math. 18, 1971). The logarithm is off by 2^-65 of itself, the result by
+// 1.0 units in the last place at most.
+RL_INLINE Vec<double> power_of_magnitude(Vec<double> x, Vec<double> y) {
+  using V = Vec<double>;
+  const V one(1.0), two(2.0), first(2.8853900817779268), first_low(4.0710547481862064099e-17),
+      second(0.9617966939259756), second_low(5.0577616648125906047e-17);
+  const Parts<double> a = parts_of(abs(x));  // |x| = 2^k (1 + f)
+  const V d = two + a.f, over = one / d;
+  const V s = a.f * over;  // f / (2 + f), of which log2(1 + f) is an odd function
+  const V s_low = (fma(-s, d, a.f) - s * (a.f - (d - two))) * over;
+  const V z = s * s, z_low = fma(s, s, -z) + (s + s) * s_low;
+  const V tail = z * z * polynomial(z, V(0.5770780163555853603), V(0.4121985831111438606),
+                                    V(0.320598897967159682), V(0.2623081914670211734),
+                                    V(0.2219527887059616332), V(0.1923805594571283596),
+                                    V(0.1688854671740238894), V(0.1691278758232489216));
+  const V u = second * z;
+  const V u_low = fma(second, z, -u) + (fma(second, z_low, second_low * z) + tail);
+  const V v = first + u, v_low = ((first - v) + u) + (u_low + first_low);
+  const V l = s * v, l_low = fma(s, v, -l) + fma(s, v_low, s_low * v);
+  const V log2 = a.k + l, log2_low = ((a.k - log2) + l) + l_low;
+  const V limit(1100.0), product = y * log2;
+  const V t = most_of(-limit, least_of(limit, product));
+  const V t_low = select(t == product, fma(y, log2, -product) + y * log2_low, V(0.0));
+  const V magic(Format<double>::magic), shifted = t + magic, r = (t - (shifted - magic)) + t_low;
+  const V p = polynomial(r, V(0.6931471805599453093), V(0.2402265069591007123),
+                         V(0.05550410866482162713), V(0.009618129107628479497),
+                         V(0.00133335581464064355), V(0.0001540353039337071599),
+                         V(0.00001525273384160181517), V(1.321548680872785772e-6),
+                         V(1.01780570645733588e-7), V(7.054897292691627319e-9),
+                         V(4.45582202501491514e-10), V(2.572934455378675413e-11));
+  return scale_by(fma(r, p, one), shifted.bits() - magic.bits());
+}
 
 template <class V> struct VectorPow {
   RL_INLINE V operator()(V x, V y) const {
-    const V zero(0.0f), one(1.0f), half(0.5f);
-    V r = floats_of(power_of_magnitude(low_doubles(x), low_doubles(y)),
-                    power_of_magnitude(high_doubles(x), high_doubles(y)));
+    const V zero(0), one(1), half(typename V::Element(0.5));
+    V r = power_of_magnitude(x, y);
     const auto infinite = isinf(x);
     r = select(infinite | (x == zero), select(infinite ^ (y < zero), infinity_of(x), zero), r);
     const auto whole = trunc(y) == y, odd = whole & (trunc(half * y) != half * y);

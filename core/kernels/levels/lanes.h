@@ -83,16 +83,12 @@ template <class V> RL_INLINE V absolute(V a) { return a < 0 ? -a : a; }
 template <class V> RL_INLINE V maximum(V a, V b) { return a != a ? a : b != b ? b : larger(a, b); }
 
 template <class T> RL_INLINE T sum_of(Lanes<T> v) {
-  T s[kLanes<T>];
-  store(s, v, Full{});
-  for (int64_t w = kLanes<T> / 2; w; w /= 2)
-    for (int64_t i = 0; i < w; ++i) s[i] += s[i + w];
-  return s[0];
+  return across_lanes(Vec<T>(v), [](Vec<T> a, Vec<T> b) RL_INLINE_LAMBDA { return a + b; }).raw[0];
 }
 template <class T> RL_INLINE T max_of(Lanes<T> v) {
-  T m = v[0];
-  for (int64_t i = 1; i < kLanes<T>; ++i) m = v[i] > m ? v[i] : m;
-  return m;
+  return across_lanes(Vec<T>(v), [](Vec<T> a, Vec<T> b) RL_INLINE_LAMBDA {
+    return Vec<T>(larger(a.raw, b.raw));
+  }).raw[0];
 }
 
 // Calls body(i, Full) for each whole vector of n elements and body(i, Part) for what is left.

@@ -33,22 +33,8 @@ template <Fold fold, class T> RL_INLINE T neutral() {
   else if constexpr (fold == Fold::Min || fold == Fold::MinAbs) return T(__builtin_inf());
   else return T(0);
 }
-template <Fold fold, class T> RL_INLINE T across(Vec<T> v) {
-  constexpr int size = Vec<T>::size;
-  T lanes[size];
-  v.store((char*)lanes);
-  for (int width = size / 2; width > 0; width /= 2) {  // pairwise
-    for (int i = 0; i < width; ++i) {
-      const T a = lanes[i], b = lanes[i + width];
-      if constexpr (fold == Fold::Prod) lanes[i] = a * b;
-      else if constexpr (fold == Fold::Max || fold == Fold::MaxAbs)
-        lanes[i] = a > b || a != a ? a : b;
-      else if constexpr (fold == Fold::Min || fold == Fold::MinAbs)
-        lanes[i] = a < b || a != a ? a : b;
-      else lanes[i] = a + b;
-    }
-  }
-  return lanes[0];
+template <Fold fold, class T> RL_INLINE Vec<T> across(Vec<T> v) {  // into lane 0
+  return across_lanes(v, [](Vec<T> a, Vec<T> b) RL_INLINE_LAMBDA { return join<fold>(a, b); });
 }
 
 // Up to kBlock elements go into four registers; larger inputs are halved, which keeps the error
@@ -68,13 +54,8 @@ template <Fold fold, class T> Vec<T> fold_block(const T* in, int64_t n, Vec<T> p
     a = take<fold>(a, V::load((const char*)in), p);
   }
   if (n > 0) {
-    T rest[V::size], valid[V::size];
-    for (int i = 0; i < V::size; ++i) {
-      rest[i] = i < n ? in[i] : T(0);
-      valid[i] = T(i < n);
-    }
-    const V taken = take<fold>(b, V::load((const char*)rest), p);
-    b = select(V::load((const char*)valid) != V(T(0)), taken, b);
+    const V taken = take<fold>(b, V::load_part((const char*)in, n), p);
+    b = select(first_lanes<V>(n), taken, b);
   }
   return join<fold>(join<fold>(a, b), join<fold>(c, d));
 }
@@ -84,10 +65,28 @@ template <Fold fold, class T> Vec<T> fold_pairwise(const T* in, int64_t n, Vec<T
   return join<fold>(fold_pairwise<fold, T>(in, half, p),
                     fold_pairwise<fold, T>(in + half, n - half, p));
 }
-template <Fold fold, class T> void fold_row(T* out, const T* in, int64_t n, T p) {
-  const T r = across<fold, T>(fold_pairwise<fold, T>(in, n, Vec<T>(p)));
-  Vec<T> both = join<fold>(Vec<T>(*out), Vec<T>(r));
-  *out = both.raw[0];
+// Rows of a few registers: what is alike for all of them is worked out once.
+template <Fold fold, class T>
+void fold_short_rows(T* out, const char* in, int64_t rows, int64_t row_stride, int64_t n, T p) {
+  using V = Vec<T>;
+  const V shift(p), none(neutral<fold, T>());
+  const int64_t whole = n / V::size, rest = n % V::size;
+  const auto valid = first_lanes<V>(rest);
+  for (int64_t r = 0; r < rows; ++r, in += row_stride) {
+    V a = none;
+    const char* x = in;
+    for (int64_t k = 0; k < whole; ++k, x += kVectorBytes) a = take<fold>(a, V::load(x), shift);
+    if (rest) a = select(valid, take<fold>(a, V::load_part(x, rest), shift), a);
+    out[r] = join<fold>(V(out[r]), across<fold, T>(a)).raw[0];
+  }
+}
+template <Fold fold, class T>
+void fold_rows(T* out, const char* in, int64_t rows, int64_t row_stride, int64_t n, T p) {
+  if (n <= 4 * Vec<T>::size) return fold_short_rows<fold, T>(out, in, rows, row_stride, n, p);
+  for (int64_t r = 0; r < rows; ++r, in += row_stride) {
+    const Vec<T> row = across<fold, T>(fold_pairwise<fold, T>((const T*)in, n, Vec<T>(p)));
+    out[r] = join<fold>(Vec<T>(out[r]), row).raw[0];
+  }
 }
 
 // Columns: four rows at a time go into a buffer of sums, whose blocks are joined to the result.
@@ -148,13 +147,42 @@ void fold_columns(T* out, const T* in, int64_t rows, int64_t row_stride, int64_t
   }
 }
 
+// Rows of fewer columns than a register has, one after the other in memory: kTogether of them go
+// as one, and the sums that belong together are joined at the end.
+constexpr int64_t kTogether = 16;
+template <Fold fold, class T>
+void fold_narrow_columns(T* out, const T* in, int64_t rows, int64_t columns, T p) {
+  const int64_t width = columns * kTogether, whole = rows / kTogether;
+  T sums[kTogether * Vec<T>::size];
+  for (int64_t k = 0; k < width; ++k) sums[k] = neutral<fold, T>();
+  fold_columns<fold, T>(sums, in, whole, width * int64_t(sizeof(T)), width, nullptr, p);
+  const auto joined = [&](T a, T b) { return join<fold>(Vec<T>(a), Vec<T>(b)).raw[0]; };
+  for (int64_t half = kTogether / 2 * columns; half >= columns; half /= 2) {
+    for (int64_t k = 0; k < half; ++k) sums[k] = joined(sums[k], sums[k + half]);
+  }
+  for (int64_t k = 0; k < columns; ++k) out[k] = joined(out[k], sums[k]);
+  const int64_t done = whole * kTogether;
+  fold_columns<fold, T>(out, in + done * columns, rows - done, columns * int64_t(sizeof(T)),
+                        columns, nullptr, p);
+}
+template <Fold fold, class T>
+void fold_any_columns(T* out, const T* in, int64_t rows, int64_t row_stride, int64_t columns,
+                      const T* shifts, T p) {
+  const bool dense = row_stride == columns * int64_t(sizeof(T));
+  if (dense && !shifts && columns < Vec<T>::size && rows >= 4 * kTogether) {
+    return fold_narrow_columns<fold, T>(out, in, rows, columns, p);
+  }
+  fold_columns<fold, T>(out, in, rows, row_stride, columns, shifts, p);
+}
+
 #define RL_FOLDS(_)                                                                      \
   _(Sum) _(SumSquares) _(SumAbs) _(Prod) _(Max) _(Min) _(MaxAbs) _(MinAbs) _(SumExp)     \
   _(SquaredDeviation)
 
-template <class T> void row(Fold fold, T* out, const T* in, int64_t n, T p) {
+template <class T>
+void rows(Fold fold, T* out, const char* in, int64_t rows, int64_t row_stride, int64_t n, T p) {
   switch (fold) {
-#define RL_CASE(F) case Fold::F: return fold_row<Fold::F, T>(out, in, n, p);
+#define RL_CASE(F) case Fold::F: return fold_rows<Fold::F, T>(out, in, rows, row_stride, n, p);
     RL_FOLDS(RL_CASE)
 #undef RL_CASE
     default: __builtin_unreachable();
@@ -165,7 +193,7 @@ void columns(Fold fold, T* out, const T* in, int64_t rows, int64_t row_stride, i
              const T* shifts, T p) {
   switch (fold) {
 #define RL_CASE(F) \
-  case Fold::F: return fold_columns<Fold::F, T>(out, in, rows, row_stride, columns, shifts, p);
+  case Fold::F: return fold_any_columns<Fold::F, T>(out, in, rows, row_stride, columns, shifts, p);
     RL_FOLDS(RL_CASE)
 #undef RL_CASE
     default: __builtin_unreachable();
@@ -188,7 +216,7 @@ template <class T> int64_t find(const T* in, int64_t n, T value) {
 }  // namespace
 
 extern const DenseFolds dense_folds;
-constinit const DenseFolds dense_folds = {&row<float>,     &row<double>,  &columns<float>,
+constinit const DenseFolds dense_folds = {&rows<float>,     &rows<double>, &columns<float>,
                                           &columns<double>, &find<float>, &find<double>};
 
 }  // namespace rl::kernels::RL_LEVEL_NAMESPACE

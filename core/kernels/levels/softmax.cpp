@@ -18,6 +18,12 @@ template <class T> T row_max(const T* x, int64_t n) {
 
 // A row of -inf alone gives NaN, as do +inf and NaN: inf - inf spreads through the sum.
 template <class T> void softmax_row(const T* x, T* y, int64_t n) {
+  if (n <= kLanes<T>) {  // in one register
+    const Part lanes{n};
+    const Lanes<T> v = load(x, lanes, kLowest<T>), e = exponential(v - max_of<T>(v));
+    store(y, e / sum_of<T>(e), lanes);
+    return;
+  }
   const T m = row_max(x, n);
   Lanes<T> s[4] = {};
   sweep4<T>(n, [&](int64_t i, auto lanes, int k) {
@@ -30,6 +36,13 @@ template <class T> void softmax_row(const T* x, T* y, int64_t n) {
 }
 
 template <class T> void log_softmax_row(const T* x, T* y, int64_t n) {
+  if (n <= kLanes<T>) {
+    const Part lanes{n};
+    const Lanes<T> v = load(x, lanes, kLowest<T>), d = v - max_of<T>(v);
+    const Lanes<T> sum = all(sum_of<T>(exponential(d)));
+    store(y, d - natural_log(sum), lanes);
+    return;
+  }
   const T m = row_max(x, n);
   Lanes<T> s[4] = {};
   sweep4<T>(n, [&](int64_t i, auto lanes, int k) {
