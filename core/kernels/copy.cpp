@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "base/level.h"
 #include "kernels/vectorised.h"
 
 namespace rl::kernels {
@@ -104,6 +106,43 @@ void transpose(char* out, int64_t out_stride, const char* in, int64_t in_stride,
 template <class T> RL_VECTORISED void fill_dense(char* out, T v, int64_t n) {
   for (int64_t i = 0; i < n; ++i) store(out + i * int64_t(sizeof(T)), v);
 }
+template <class T> RL_WIDE void fill_dense_wide(char* out, T v, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) store(out + i * int64_t(sizeof(T)), v);
+}
+
+template <int64_t known>
+void copy_known_rows(char* out, int64_t out_stride, const char* in, int64_t in_stride,
+                     int64_t rows) {
+  for (int64_t r = 0; r < rows; ++r) std::memcpy(out + r * out_stride, in + r * in_stride, known);
+}
+
+// The rows of a few planes taken by turns into rows of as many items, and the way back.
+template <class T, int n>
+inline __attribute__((always_inline)) void take_turns(char* out, const char* in, int64_t step,
+                                                      int64_t rows) {
+  constexpr int64_t item = sizeof(T);
+  RL_INDEPENDENT for (int64_t r = 0; r < rows; ++r) {
+    for (int j = 0; j < n; ++j) {
+      store(out + (r * n + j) * item, load<T>(in + j * step + r * item));
+    }
+  }
+}
+template <class T, int n>
+RL_VECTORISED void interleave(char* out, const char* in, int64_t step, int64_t rows) {
+  take_turns<T, n>(out, in, step, rows);
+}
+template <class T, int n>
+RL_WIDE void interleave_wide(char* out, const char* in, int64_t step, int64_t rows) {
+  take_turns<T, n>(out, in, step, rows);
+}
+template <int n>
+void interleave_items(char* out, const char* in, int64_t step, int64_t rows, int64_t size) {
+  by_size(size, [&](auto zero) {
+    using T = decltype(zero);
+    const bool wide = cpu_level() >= kWideLevel;
+    (wide ? interleave_wide<T, n> : interleave<T, n>)(out, in, step, rows);
+  });
+}
 
 }  // namespace
 
@@ -117,7 +156,7 @@ void fill_items(char* out, int64_t stride, int64_t n, const char* value, int64_t
         std::memset(out, *value, size_t(n) * sizeof(T));
         return;
       }
-      return fill_dense(out, v, n);
+      return (cpu_level() >= kWideLevel ? fill_dense_wide<T> : fill_dense<T>)(out, v, n);
     }
     for (int64_t i = 0; i < n; ++i) store(out + i * stride, v);
   });
@@ -125,21 +164,37 @@ void fill_items(char* out, int64_t stride, int64_t n, const char* value, int64_t
 
 namespace {
 
-// Blocks of the elements that lie before `in`, in reverse order: through the stack, where nothing
-// aliases and loops of a known length become vector code.
+// Elements that lie before `in`, in reverse order.
+template <class T, int bytes, size_t... i>
+inline __attribute__((always_inline)) void reverse_block(char* out, const char* in,
+                                                         std::index_sequence<i...>) {
+  typedef T Block __attribute__((vector_size(bytes)));
+  const Block v = load<Block>(in);
+  store(out, Block(__builtin_shufflevector(v, v, int(sizeof...(i) - 1 - i)...)));
+}
+template <class T, int bytes>
+inline __attribute__((always_inline)) void reverse_with(char* out, const char* in, int64_t n) {
+  constexpr int64_t step = sizeof(T);
+  int64_t i = 0;
+  if constexpr (sizeof(T) < 16) {
+    constexpr int kBlock = bytes / int(sizeof(T));
+    for (; i + kBlock <= n; i += kBlock) {
+      reverse_block<T, bytes>(out + i * step, in - (i + kBlock - 1) * step,
+                              std::make_index_sequence<size_t(kBlock)>());
+    }
+  }
+  for (; i < n; ++i) store(out + i * step, load<T>(in - i * step));
+}
+template <class T> void reverse(char* out, const char* in, int64_t n) {
+  reverse_with<T, 16>(out, in, n);
+}
+template <class T> RL_WIDE void reverse_wide(char* out, const char* in, int64_t n) {
+  reverse_with<T, 32>(out, in, n);
+}
 void reverse_items(char* out, const char* in, int64_t n, int64_t size) {
   by_size(size, [&](auto zero) {
     using T = decltype(zero);
-    constexpr int kBlock = 64 / int(sizeof(T)) > 0 ? 64 / int(sizeof(T)) : 1;
-    constexpr int64_t step = sizeof(T);
-    int64_t i = 0;
-    for (; i + kBlock <= n; i += kBlock) {
-      T from[kBlock], to[kBlock];
-      std::memcpy(from, in - (i + kBlock - 1) * step, sizeof from);
-      for (int k = 0; k < kBlock; ++k) to[k] = from[kBlock - 1 - k];
-      std::memcpy(out + i * step, to, sizeof to);
-    }
-    for (; i < n; ++i) store(out + i * step, load<T>(in - i * step));
+    (cpu_level() >= kWideLevel ? reverse_wide<T> : reverse<T>)(out, in, n);
   });
 }
 
@@ -162,6 +217,53 @@ void copy_items(char* out, int64_t out_stride, const char* in, int64_t in_stride
       for (int64_t i = 0; i < n; ++i) store(out + i * out_stride, load<T>(in + i * in_stride));
     }
   });
+}
+
+void copy_rows(char* out, int64_t out_stride, const char* in, int64_t in_stride, int64_t rows,
+               int64_t bytes) {
+  if (out_stride == bytes && in_stride == bytes) {
+    std::memcpy(out, in, size_t(rows * bytes));
+    return;
+  }
+  switch (bytes) {
+#define RL_KNOWN(n) case n: return copy_known_rows<n>(out, out_stride, in, in_stride, rows);
+    RL_KNOWN(1) RL_KNOWN(2) RL_KNOWN(4) RL_KNOWN(8) RL_KNOWN(12) RL_KNOWN(16) RL_KNOWN(20)
+    RL_KNOWN(24) RL_KNOWN(28) RL_KNOWN(32) RL_KNOWN(40) RL_KNOWN(48) RL_KNOWN(64) RL_KNOWN(128)
+#undef RL_KNOWN
+    default: break;
+  }
+  if (bytes < 16 || bytes > 256) {
+    for (int64_t r = 0; r < rows; ++r) {
+      std::memcpy(out + r * out_stride, in + r * in_stride, size_t(bytes));
+    }
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) {  // the last sixteen bytes overlap those before
+    char* const to = out + r * out_stride;
+    const char* const from = in + r * in_stride;
+    for (int64_t k = 0; k + 16 <= bytes; k += 16) std::memcpy(to + k, from + k, 16);
+    std::memcpy(to + bytes - 16, from + bytes - 16, 16);
+  }
+}
+
+void copy_grid(Grid out, Grid in, int64_t rows, int64_t n, int64_t size) {
+  if (out.step == size && in.step == size) {
+    return copy_rows(out.data, out.row, in.data, in.row, rows, n * size);
+  }
+  if (out.step == size && out.row == n * size && in.row == size && n >= 2 && n <= 4) {
+    const auto interleaves = n == 2   ? interleave_items<2>
+                             : n == 3 ? interleave_items<3>
+                                      : interleave_items<4>;
+    return interleaves(out.data, in.data, in.step, rows, size);
+  }
+  if (rows > n) {
+    std::swap(out.step, out.row);
+    std::swap(in.step, in.row);
+    std::swap(rows, n);
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    copy_items(out.data + r * out.row, out.step, in.data + r * in.row, in.step, n, size);
+  }
 }
 
 void transpose_items(char* out, int64_t out_stride, const char* in, int64_t in_stride,

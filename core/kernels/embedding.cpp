@@ -73,23 +73,42 @@ std::vector<int64_t> bag_of_each(const Bags& b) {
   return bag;
 }
 
+// Calls for a row some indices ahead: no CPU foresees where the next ones lie.
+template <class T, class Index>
+inline void foresee(const T* table, const Index* index, int64_t i, int64_t end, int64_t dim) {
+  constexpr int64_t kAhead = 8, kMost = 512;
+  if (i + kAhead >= end) return;
+  const char* const row = reinterpret_cast<const char*>(table + index[i + kAhead] * dim);
+  const int64_t bytes = std::min<int64_t>(dim * int64_t(sizeof(T)), kMost);
+  for (int64_t k = 0; k < bytes; k += 64) __builtin_prefetch(row + k);
+}
+
 // One bag by sum or mean, accumulated in `acc`.
 template <class T, class Index>
 int64_t add_bag(const Bags& b, const T* table, const Index* index, int64_t k,
                 ComputeOf<T>* acc, RowIn<T>& in) {
   using C = ComputeOf<T>;
+  constexpr int64_t kMany = std::is_same_v<T, C> ? 16 : 1;  // halves have room for one row
   const auto& loops = row_loops<C>();
   std::fill(acc, acc + b.dim, C(0));
-  int64_t size = 0;
+  const C* rows[kMany];
+  int64_t size = 0, gathered = 0;
   for (int64_t i = b.offsets[k]; i < bag_end(b, k); ++i) {
+    foresee(table, index, i, b.index.count, b.dim);
     if (index[i] == b.padding_idx) continue;
     ++size;
     const C* const row = in(table + index[i] * b.dim, b.dim);
-    if (b.weights) loops.add_scaled(row, widen(static_cast<const T*>(b.weights)[i]), acc, b.dim);
-    else loops.add(row, acc, b.dim);
+    if (b.weights) {
+      loops.add_scaled(row, widen(static_cast<const T*>(b.weights)[i]), acc, b.dim);
+      continue;
+    }
+    rows[gathered++] = row;
+    if (gathered < kMany) continue;
+    loops.add_many(rows, gathered, acc, b.dim);
+    gathered = 0;
   }
-  if (b.mode == BagMode::Mean && size)
-    for (int64_t d = 0; d < b.dim; ++d) acc[d] /= C(size);
+  loops.add_many(rows, gathered, acc, b.dim);
+  if (b.mode == BagMode::Mean && size) loops.divide(acc, C(size), b.dim);
   return size;
 }
 
@@ -100,6 +119,7 @@ int64_t max_bag(const Bags& b, const T* table, const Index* index, int64_t k, T*
   std::fill(from, from + b.dim, int64_t(-1));
   int64_t size = 0;
   for (int64_t i = b.offsets[k]; i < bag_end(b, k); ++i) {
+    foresee(table, index, i, b.index.count, b.dim);
     if (index[i] == b.padding_idx) continue;
     const T* const row = table + index[i] * b.dim;
     for (int64_t d = 0; d < b.dim; ++d)

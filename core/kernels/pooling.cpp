@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "base/parallel.h"
 #include "kernels/half_copies.h"
 #include "kernels/levels/pooling_level.h"
+#include "kernels/vectorised.h"
 
 namespace rl::kernels {
 namespace {
@@ -99,18 +101,38 @@ void adaptive_max(const Pooling& p, T* output, int64_t* indices, const T* input)
   });
 }
 
+template <class T> RL_VECTORISED void add_row(T* sums, const T* row, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) sums[i] += row[i];
+}
+template <class T> T sum_few(const T* values, int64_t n) {
+  if (n >= 16) return sum_of(values, n);
+  T sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += values[i];
+  return sum;
+}
+
+// A row of windows at a time: down their columns first, along whole rows of the input.
 template <class T> void adaptive_avg(const Pooling& p, T* output, const T* input) {
-  for_planes(p, p.in_size(), [&](int64_t plane) {
-    const T* from = input + plane * p.in_size();
-    for_adaptive(p, [&](int64_t o, const Window& w) {
-      T sum = 0;
-      if (w.size() == p.in_size()) {
-        sum = sum_of(from, p.in_size());  // the whole plane lies in one piece
-      } else {
-        for_rows(p, w, [&](int64_t at, int64_t n) { sum += sum_of(from + at, n); });
-      }
-      output[plane * p.out_size() + o] = sum / T(w.size());
-    });
+  parallel_for(0, p.planes, grain_of(p, p.in_size()), [&](int64_t begin, int64_t end) {
+    const int64_t width = p.in[2];
+    std::vector<T> columns(size_t(std::max<int64_t>(width, 0)));
+    for (int64_t plane = begin; plane < end; ++plane) {
+      const T* from = input + plane * p.in_size();
+      for_adaptive(p, [&](int64_t o, const Window& w) {
+        T* const out = output + plane * p.out_size() + o;
+        if (w.size() == p.in_size()) {
+          *out = sum_of(from, p.in_size()) / T(w.size());  // the whole plane lies in one piece
+          return;
+        }
+        if (w.begin[2] == 0) {
+          std::fill(columns.begin(), columns.end(), T(0));
+          for_rows(p, w, [&](int64_t at, int64_t) {
+            add_row(columns.data(), from + at, width);
+          });
+        }
+        *out = sum_few(columns.data() + w.begin[2], w.end[2] - w.begin[2]) / T(w.size());
+      });
+    }
   });
 }
 

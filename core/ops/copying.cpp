@@ -145,6 +145,13 @@ void copy_data(const Tensor& to, const Tensor& from) {
   };
   const bool large = to.data() != source.data() &&
                      kernels::worth_streaming(to.numel() * (item + source.element_size()));
+  if (same && over.has_short_rows()) {
+    over.run_blocks([&](char* const* p, const int64_t* s, int64_t n, const int64_t* outer,
+                        int64_t rows) {
+      kernels::copy_grid({p[0], s[0], outer[0]}, {p[1], s[1], outer[1]}, rows, n, item);
+    });
+    return;
+  }
   over.run_longest([&](char* const* p, const int64_t* s, int64_t n) {
     const bool streams = large && s[0] == item && n * item >= kStreamedRun;
     if (streams) kernels::in_streamed_tiles(move, 1, p, s, n);

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "kernels/copy.h"
 #include "ops/formats.h"
 #include "ops/promotion.h"
 
@@ -10,22 +11,6 @@ namespace {
 
 // An empty 1-d tensor is skipped, whatever the others' sizes: PyTorch keeps this old rule.
 bool skipped(const Tensor& t) { return t.dim() == 1 && t.sizes()[0] == 0; }
-
-// One input's runs to their places in the rows of the result: short ones as moves of known length.
-template <int64_t known> void place_runs_of(char* out, const char* in, int64_t rows, int64_t row,
-                                            int64_t bytes) {
-  const int64_t run = known ? known : bytes;
-  for (int64_t r = 0; r < rows; ++r) std::memcpy(out + r * row, in + r * run, size_t(run));
-}
-void place_runs(char* out, const char* in, int64_t rows, int64_t row, int64_t bytes) {
-  switch (bytes) {
-#define RL_RUN(known) case known: return place_runs_of<known>(out, in, rows, row, bytes);
-    RL_RUN(1) RL_RUN(2) RL_RUN(4) RL_RUN(8) RL_RUN(12) RL_RUN(16) RL_RUN(20) RL_RUN(24) RL_RUN(28)
-    RL_RUN(32) RL_RUN(40) RL_RUN(48) RL_RUN(56) RL_RUN(64)
-#undef RL_RUN
-    default: return place_runs_of<0>(out, in, rows, row, bytes);
-  }
-}
 
 // Dense inputs of one dtype are runs of bytes that take turns: one run of each per row.
 bool join_runs(const Tensor& result, TensorList tensors, int64_t dim) {
@@ -54,7 +39,7 @@ bool join_runs(const Tensor& result, TensorList tensors, int64_t dim) {
       const int64_t count = std::min(height, end - r);
       char* out = result.data() + r * row;
       for (size_t i = 0; i < n; ++i) {
-        place_runs(out, from[i] + r * bytes[i], count, row, bytes[i]);
+        kernels::copy_rows(out, row, from[i] + r * bytes[i], bytes[i], count, bytes[i]);
         out += bytes[i];
       }
     }

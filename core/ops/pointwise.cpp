@@ -316,22 +316,19 @@ void run_block(Body& body, int count, const int64_t* items, char* const* data,
   alignas(64) char tiles[kMost + 1][StridedLoop::kBlock * 16];
   char* at[kMost + 1];
   int64_t steps[kMost + 1];
-  const auto move = [&](char* to, int64_t to_step, int64_t to_row, const char* from, int64_t step,
-                        int64_t row, int64_t item) {
-    for (int64_t j = 0; j < n; ++j)
-      kernels::copy_items(to + j * to_step, to_row, from + j * step, row, rows, item);
-  };
+  const auto grid_of = [&](int k) { return kernels::Grid{data[k], strides[k], outer[k]}; };
+  const auto tile_of = [&](int k) { return kernels::Grid{tiles[k], items[k], n * items[k]}; };
   for (int k = 0; k < count; ++k) {
     const bool one = k > 0 && strides[k] == 0 && outer[k] == 0;
     const bool dense = strides[k] == items[k] && outer[k] == n * items[k];
     at[k] = one || dense ? data[k] : tiles[k];
     steps[k] = one ? 0 : items[k];
     if (at[k] == tiles[k] && k > 0)
-      move(tiles[k], items[k], n * items[k], data[k], strides[k], outer[k], items[k]);
+      kernels::copy_grid(tile_of(k), grid_of(k), rows, n, items[k]);
   }
   body(static_cast<char* const*>(at), static_cast<const int64_t*>(steps), n * rows);
   if (at[0] == tiles[0])
-    move(data[0], strides[0], outer[0], tiles[0], items[0], n * items[0], items[0]);
+    kernels::copy_grid(grid_of(0), tile_of(0), rows, n, items[0]);
 }
 
 void fill(Plan& plan, const Tensor& out) {

@@ -37,7 +37,7 @@ class StridedLoop {
   // g(data, byte_strides, n, byte_strides from row to row, rows); elsewhere rows is 1. Elements
   // come in no order, so nothing that draws or counts uses this.
   template <class G> void run_blocks(G&& g, int64_t grain = kGrain) {
-    if (shape_.size() < 2 || shape_[0] > kShortRow) {
+    if (!has_short_rows()) {
       int64_t none[kOperands] = {};
       return run([&](char* const* p, const int64_t* s, int64_t n) {
         g(p, s, n, static_cast<const int64_t*>(none), int64_t(1));
@@ -61,6 +61,7 @@ class StridedLoop {
       }
     }, grain / n);
   }
+  bool has_short_rows() const { return shape_.size() > 1 && shape_[0] <= kShortRow; }
   static constexpr int64_t kShortRow = 32, kBlock = 512;  // elements
 
   // As run, along the rows of a block or across them, whichever is longer.

@@ -18,8 +18,20 @@ template <class T> void add_scaled(const T* x, T a, T* y, int64_t n) {
   });
 }
 
+template <class T> void add_many(const T* const* x, int64_t rows, T* y, int64_t n) {
+  sweep<T>(n, [&](int64_t i, auto lanes) {
+    Lanes<T> sum = load(y + i, lanes);
+    for (int64_t r = 0; r < rows; ++r) sum += load(x[r] + i, lanes);
+    store(y + i, sum, lanes);
+  });
+}
+
 template <class T> void scale(T* x, T a, int64_t n) {
   sweep<T>(n, [&](int64_t i, auto lanes) { store(x + i, load(x + i, lanes) * a, lanes); });
+}
+
+template <class T> void divide(T* x, T a, int64_t n) {
+  sweep<T>(n, [&](int64_t i, auto lanes) { store(x + i, load(x + i, lanes) / a, lanes); });
 }
 
 template <class T> T dot(const T* x, const T* y, int64_t n) {
@@ -37,7 +49,7 @@ template <class T> T sum(const T* x, int64_t n) {
 }
 
 template <class T> constexpr RowLoops<T> table() {
-  return {add<T>, add_scaled<T>, scale<T>, dot<T>, sum<T>};
+  return {add<T>, add_scaled<T>, add_many<T>, scale<T>, divide<T>, dot<T>, sum<T>};
 }
 
 }  // namespace

@@ -9,7 +9,9 @@ namespace rl::kernels {
 template <class T> struct RowLoops {
   void (*add)(const T* x, T* y, int64_t n);              // y += x
   void (*add_scaled)(const T* x, T a, T* y, int64_t n);  // y += a x
+  void (*add_many)(const T* const* x, int64_t rows, T* y, int64_t n);  // y += each x
   void (*scale)(T* x, T a, int64_t n);                   // x *= a
+  void (*divide)(T* x, T a, int64_t n);                  // x /= a
   T (*dot)(const T* x, const T* y, int64_t n);
   T (*sum)(const T* x, int64_t n);
 };
