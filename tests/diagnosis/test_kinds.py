@@ -17,6 +17,7 @@ from .traps import (
     padding,
     pairs,
     samples,
+    selection,
     sizes,
     steps,
     targets,
@@ -34,7 +35,7 @@ WITHOUT_FIX = {
 
 MODULES = {m.__name__.rpartition(".")[2]: m for m in
            (arithmetic, copies, cuts, data, evaluation, language, losses, models, padding, pairs,
-            samples, sizes, steps, targets)}  # fmt: skip
+            samples, selection, sizes, steps, targets)}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=MODULES)
@@ -77,7 +78,8 @@ OF_THE_MACHINE = {"loader-slower-than-model"}
 
 
 def test_silent_on_programs_that_train_well():
-    modules = (arithmetic, clean, cuts, everyday, language, padding, pairs, samples, targets)
+    modules = (arithmetic, clean, cuts, everyday, language, padding, pairs, samples, selection,
+               targets)  # fmt: skip
     programs = {name: text for module in modules for name, text in module.CLEAN.items()}
     assert len(programs) >= 10
     said = doctored(programs, fixes=False)
