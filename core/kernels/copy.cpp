@@ -198,6 +198,23 @@ void reverse_items(char* out, const char* in, int64_t n, int64_t size) {
   });
 }
 
+// Every second, third or fourth element: strides the compiler knows.
+template <class T, int apart> RL_WIDE void pick_wide(char* out, const char* in, int64_t n) {
+  constexpr int64_t item = sizeof(T);
+  RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) {
+    store(out + i * item, load<T>(in + i * apart * item));
+  }
+}
+bool pick_items(char* out, const char* in, int64_t apart, int64_t n, int64_t size) {
+  if (apart < 2 || apart > 4 || cpu_level() < kWideLevel) return false;
+  by_size(size, [&](auto zero) {
+    using T = decltype(zero);
+    const auto pick = apart == 2 ? pick_wide<T, 2> : apart == 3 ? pick_wide<T, 3> : pick_wide<T, 4>;
+    pick(out, in, n);
+  });
+  return true;
+}
+
 }  // namespace
 
 void copy_items(char* out, int64_t out_stride, const char* in, int64_t in_stride, int64_t n,
@@ -208,6 +225,10 @@ void copy_items(char* out, int64_t out_stride, const char* in, int64_t in_stride
   }
   if (in_stride == 0 && n > 0) return fill_items(out, out_stride, n, in, size);
   if (in_stride == -size && out_stride == size) return reverse_items(out, in, n, size);
+  if (out_stride == size && in_stride % size == 0 && n >= 16 &&
+      pick_items(out, in, in_stride / size, n, size)) {
+    return;
+  }
   by_size(size, [&](auto zero) {
     using T = decltype(zero);
     if (out_stride == int64_t(sizeof(T))) {

@@ -66,10 +66,19 @@ template <Fold fold>
 RL_WIDE void fold_row_wide(int64_t* sums, const int64_t* in, int64_t n) {
   RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) sums[i] = take<fold>(sums[i], in[i]);
 }
+template <Fold fold>
+RL_WIDE void fold_four_rows_wide(int64_t* sums, const int64_t* in, int64_t step, int64_t n) {
+  const int64_t *b = in + step, *c = b + step, *d = c + step;
+  RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) {
+    const int64_t two = take<fold>(take<fold>(sums[i], in[i]), b[i]);
+    sums[i] = take<fold>(take<fold>(two, c[i]), d[i]);
+  }
+}
 
 // Sums of eight elements apart, of the real and the imaginary parts, and then pairwise.
 template <class T>
-RL_VECTORISED std::complex<T> sum_apart(const std::complex<T>* in, int64_t n) {
+inline __attribute__((always_inline)) std::complex<T> sum_parts(const std::complex<T>* in,
+                                                                int64_t n) {
   constexpr int kParts = 16;
   const T* const parts = reinterpret_cast<const T*>(in);
   T sums[kParts] = {};
@@ -83,8 +92,15 @@ RL_VECTORISED std::complex<T> sum_apart(const std::complex<T>* in, int64_t n) {
   }
   return {sums[0], sums[1]};
 }
+template <class T> RL_VECTORISED std::complex<T> sum_apart(const std::complex<T>* in, int64_t n) {
+  return sum_parts(in, n);
+}
+template <class T> RL_WIDE std::complex<T> sum_apart_wide(const std::complex<T>* in, int64_t n) {
+  return sum_parts(in, n);
+}
 template <class T> T sum_pairwise(const T* in, int64_t n) {
-  if (n <= 256) return sum_apart(in, n);
+  if (n <= 256) return (cpu_level() >= kWideLevel ? sum_apart_wide<typename T::value_type>
+                                                  : sum_apart<typename T::value_type>)(in, n);
   return sum_pairwise(in, n / 2) + sum_pairwise(in + n / 2, n - n / 2);
 }
 
@@ -103,12 +119,22 @@ template <class T> T fold_plain(Fold fold, T sum, const T* in, int64_t n) {
   });
   return sum;
 }
-template <class T> void fold_row_plain(Fold fold, T* sums, const T* in, int64_t n) {
+template <class T>
+void fold_rows_plain(Fold fold, T* sums, const char* in, int64_t rows, int64_t row_stride,
+                     int64_t n) {
   by_fold(fold, [&](auto chosen) {
+    int64_t r = 0;
+    const auto row = [&] { return (const T*)(in + r * row_stride); };
     if constexpr (std::is_same_v<T, int64_t>) {
-      if (cpu_level() >= kWideLevel) return fold_row_wide<chosen()>(sums, in, n);
+      if (cpu_level() >= kWideLevel) {
+        const int64_t step = row_stride / int64_t(sizeof(T));
+        for (; r + 4 <= rows; r += 4) fold_four_rows_wide<chosen()>(sums, row(), step, n);
+        for (; r < rows; ++r) fold_row_wide<chosen()>(sums, row(), n);
+      }
     }
-    for (int64_t i = 0; i < n; ++i) sums[i] = take<chosen()>(sums[i], in[i]);
+    for (; r < rows; ++r) {
+      for (int64_t i = 0; i < n; ++i) sums[i] = take<chosen()>(sums[i], row()[i]);
+    }
   });
 }
 template <class T> void power_of(T* x, int64_t n, double p) {
@@ -214,10 +240,7 @@ void fold_dense_columns(Fold fold, DType type, char* out, const char* in, int64_
   by_accumulator(type, [&](auto* none) {
     using T = pointee<decltype(none)>;
     if constexpr (!std::is_floating_point_v<T>) {
-      T* const sums = (T*)out;
-      for (int64_t r = 0; r < rows; ++r) {
-        fold_row_plain(fold, sums, (const T*)(in + r * row_stride), columns);
-      }
+      fold_rows_plain(fold, (T*)out, in, rows, row_stride, columns);
     }
   });
 }
@@ -244,6 +267,43 @@ int64_t count_true(const char* in, int64_t n) {
   return total;
 }
 
+// Sums of smaller whole numbers and counts of any elements, read where they lie.
+template <class T> RL_WIDE int64_t sum_wide(const char* in, int64_t n) {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += int64_t(load<T>(in + i * int64_t(sizeof(T))));
+  return sum;
+}
+template <class T> RL_WIDE int64_t count_wide(const char* in, int64_t n) {
+  int64_t count = 0;
+  for (int64_t begin = 0; begin < n; begin += 64) {
+    const int64_t width = std::min<int64_t>(64, n - begin);
+    std::conditional_t<sizeof(T) == 8, int64_t, int32_t> some = 0;
+    for (int64_t i = begin; i < begin + width; ++i) {
+      some += load<T>(in + i * int64_t(sizeof(T))) != T(0);
+    }
+    count += some;
+  }
+  return count;
+}
+using Count = int64_t (*)(const char* in, int64_t n);
+// The loop over dense elements of t that needs no tiles, or null.
+Count count_of(Fold fold, DType t) {
+  if (t == DType::Bool && (fold == Fold::Sum || fold == Fold::CountNonzero)) return count_true;
+  if (cpu_level() < kWideLevel) return nullptr;
+  const bool sums = fold == Fold::Sum;
+  if (!sums && fold != Fold::CountNonzero) return nullptr;
+  switch (t) {
+    case DType::UInt8: return sums ? sum_wide<uint8_t> : count_wide<uint8_t>;
+    case DType::Int8: return sums ? sum_wide<int8_t> : count_wide<int8_t>;
+    case DType::Int16: return sums ? sum_wide<int16_t> : count_wide<int16_t>;
+    case DType::Int32: return sums ? sum_wide<int32_t> : count_wide<int32_t>;
+    case DType::Int64: return sums ? nullptr : count_wide<int64_t>;
+    case DType::Float: return sums ? nullptr : count_wide<float>;
+    case DType::Double: return sums ? nullptr : count_wide<double>;
+    default: return nullptr;
+  }
+}
+
 }  // namespace
 
 void fold_begin(Fold fold, DType accumulator, char* out, int64_t n) {
@@ -257,13 +317,14 @@ void fold_rows(Fold fold, DType t, char* out, const char* in, int64_t rows, int6
                int64_t n, int64_t stride, double p) {
   const Loader loader(fold, t, p);
   const int64_t size = item_size(loader.accumulator);
-  const bool counts = t == DType::Bool && stride == 1 &&
-                      (fold == Fold::Sum || fold == Fold::CountNonzero);
-  if (!counts && loader.direct(stride)) return fold_dense(fold, t, out, in, rows, row_stride, n, p);
+  const Count count_dense = stride == item_size(t) ? count_of(fold, t) : nullptr;
+  if (!count_dense && loader.direct(stride)) {
+    return fold_dense(fold, t, out, in, rows, row_stride, n, p);
+  }
   alignas(64) char tile[kTile * 16];
   for (int64_t i = 0; i < rows; ++i, in += row_stride, out += size) {
-    if (counts) {
-      *(int64_t*)out += count_true(in, n);
+    if (count_dense) {
+      *(int64_t*)out += count_dense(in, n);
       continue;
     }
     for (int64_t k = 0; k < n; k += kTile) {

@@ -1,4 +1,5 @@
 // Tensors made from no tensor: empty, zeros, ones, full, ranges; and their like.
+#include "kernels/vectorised.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
 #include "tensor/iterator.h"
@@ -180,18 +181,24 @@ void infer_arange(Infer& r, const Scalar& start, const Scalar& end, const Scalar
   check(count >= 0 && count <= 9e18, "invalid size, possible overflow?");
   infer_sizes(r, {int64_t(count)}, t, device);
 }
+template <class T, class S>
+RL_VECTORISED void fill_steps(T* out, S start, S step, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) out[i] = T(start + S(i) * step);
+}
 void fill_arange(const Tensor& result, const Scalar& start, const Scalar& step) {
   dispatch(result.dtype(), [&](auto* p) {
     using T = pointee<decltype(p)>;
-    T* out = result.ptr<T>();
-    const int64_t n = result.numel();
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      const uint64_t a = uint64_t(start.to_int()), s = uint64_t(step.to_int());
-      for (int64_t i = 0; i < n; ++i) out[i] = T(a + uint64_t(i) * s);
-    } else {
-      const double a = start.to_double(), s = step.to_double();
-      for (int64_t i = 0; i < n; ++i) out[i] = Scalar(a + double(i) * s).to<T>();
-    }
+    T* const out = result.ptr<T>();
+    parallel_for(0, result.numel(), StridedLoop::kGrain, [&](int64_t begin, int64_t end) {
+      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+        fill_steps(out, uint64_t(start.to_int()), uint64_t(step.to_int()), begin, end);
+      } else if constexpr (std::is_floating_point_v<T>) {
+        fill_steps(out, start.to_double(), step.to_double(), begin, end);
+      } else {
+        const double a = start.to_double(), s = step.to_double();
+        for (int64_t i = begin; i < end; ++i) out[i] = Scalar(a + double(i) * s).to<T>();
+      }
+    });
   });
 }
 

@@ -12,7 +12,8 @@ namespace {
 // An empty 1-d tensor is skipped, whatever the others' sizes: PyTorch keeps this old rule.
 bool skipped(const Tensor& t) { return t.dim() == 1 && t.sizes()[0] == 0; }
 
-// Dense inputs of one dtype are runs of bytes that take turns: one run of each per row.
+// Dense inputs of one dtype are runs of bytes that take turns: one run of each per row, of all
+// their elements from `dim` on.
 bool join_runs(const Tensor& result, TensorList tensors, int64_t dim) {
   constexpr size_t kMost = 256;         // inputs
   constexpr int64_t kCached = 16 << 10;  // bytes of the result that all inputs fill in turn
@@ -25,15 +26,25 @@ bool join_runs(const Tensor& result, TensorList tensors, int64_t dim) {
     if (skipped(t)) continue;
     if (t.dtype() != result.dtype() || !t.is_contiguous() || t.is_conj() || t.is_negative()) return false;
     from[n] = t.data();
-    bytes[n] = t.sizes()[dim] * t.element_size();
-    for (int64_t d = dim + 1; d < t.dim(); ++d) bytes[n] *= t.sizes()[d];
+    bytes[n] = t.element_size();
+    for (int64_t d = dim; d < t.dim(); ++d) bytes[n] *= t.sizes()[d];
     row += bytes[n++];
   }
   int64_t rows = 1;
   for (int64_t d = 0; d < dim; ++d) rows *= result.sizes()[d];
   if (row / int64_t(std::max<size_t>(n, 1)) > 256) return false;  // long runs: a loop for each
+  // Single elements of inputs that lie evenly apart take turns.
+  const int64_t item = result.element_size(), step = n > 1 ? from[1] - from[0] : 0;
+  bool turns = n > 1;
+  for (size_t i = 0; i < n; ++i) turns &= bytes[i] == item && from[i] == from[0] + int64_t(i) * step;
   parallel_for(0, rows, std::max<int64_t>(1, 65536 / std::max<int64_t>(row, 1)),
                [&](int64_t begin, int64_t end) {
+    if (turns) {
+      kernels::copy_grid({result.data() + begin * row, item, row},
+                         {const_cast<char*>(from[0]) + begin * item, step, item}, end - begin,
+                         int64_t(n), item);
+      return;
+    }
     const int64_t height = std::max<int64_t>(1, kCached / std::max<int64_t>(row, 1));
     for (int64_t r = begin; r < end; r += height) {
       const int64_t count = std::min(height, end - r);
@@ -168,6 +179,7 @@ const Op<Tensor(TensorList, int64_t)> stack = define<Tensor(TensorList, int64_t)
   })
   .kernel([](Tensor& result, TensorList tensors, int64_t dim) {
     const int64_t d = wrap_dim(dim, result.dim()), step = result.strides()[d];
+    if (result.numel() == 0 || join_runs(result, tensors, d)) return;
     Dims strides(result.strides());
     strides.erase(size_t(d));
     int64_t at = result.offset();
