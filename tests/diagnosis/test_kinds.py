@@ -9,6 +9,7 @@ from .traps import (
     copies,
     cuts,
     data,
+    directions,
     evaluation,
     everyday,
     language,
@@ -34,8 +35,8 @@ WITHOUT_FIX = {
 
 
 MODULES = {m.__name__.rpartition(".")[2]: m for m in
-           (arithmetic, copies, cuts, data, evaluation, language, losses, models, padding, pairs,
-            samples, selection, sizes, steps, targets)}  # fmt: skip
+           (arithmetic, copies, cuts, data, directions, evaluation, language, losses, models,
+            padding, pairs, samples, selection, sizes, steps, targets)}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=MODULES)
@@ -78,8 +79,8 @@ OF_THE_MACHINE = {"loader-slower-than-model"}
 
 
 def test_silent_on_programs_that_train_well():
-    modules = (arithmetic, clean, cuts, everyday, language, padding, pairs, samples, selection,
-               targets)  # fmt: skip
+    modules = (arithmetic, clean, cuts, directions, everyday, language, padding, pairs, samples,
+               selection, targets)  # fmt: skip
     programs = {name: text for module in modules for name, text in module.CLEAN.items()}
     assert len(programs) >= 10
     said = doctored(programs, fixes=False)

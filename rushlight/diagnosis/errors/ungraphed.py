@@ -52,6 +52,7 @@ _CUTS = {
     "byte": "integers have no gradient",
 }
 _COPIES = {"tensor", "from_numpy", "as_tensor", "Tensor", "FloatTensor"}
+_DISPLAYS = (ast.List, ast.Tuple, ast.ListComp)
 _MODES = {"no_grad", "inference_mode"}
 
 
@@ -219,7 +220,7 @@ class _Search:
                 n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name)
             }
             at = None if names & bound else at
-        held = upstream.value(at, inner) if at is not None else None
+        held = upstream.value(at, inner) if at is not None else self._given(inner, source)
         if values.is_tensor(held) and not held.requires_grad:
             return False
         if (
@@ -234,7 +235,7 @@ class _Search:
         fixes = []
         if replacement is not None:
             text = source.segment(inner)
-            if isinstance(held, (list, tuple)):
+            if isinstance(held, (list, tuple)) or isinstance(inner, _DISPLAYS):
                 text = f"{changes.torch_name(source)}.stack({text})"
             said = f"{shortened(source.segment(node))} -> {text}"
             if ast.unparse(statement) == f"{text} = {ast.unparse(node)}":  # nothing is left to do
@@ -243,6 +244,12 @@ class _Search:
                 fixes.append(source.fix(node, text, said))
         self.cuts.append(Cut(upstream.Spot(source, node), why, fixes, inner, at))
         return True
+
+    def _given(self, node, source: Source):
+        """What a call gave to a parameter of its function, where it is known."""
+        name = getattr(node, "id", None)
+        spot = self.arguments.get((source.function_of(node), name)) if name else None
+        return upstream.value(spot.at, spot.node) if spot is not None and spot.at else None
 
     def _name(self, node, source: Source, at, depth: int) -> None:
         spot = None
@@ -390,7 +397,7 @@ class _Reach(_Search):
         elif isinstance(node, (ast.Name, ast.Attribute)):
             held = at.value(node, None) if at is not None else None
             function = source.function_of(node)
-            if values.is_tensor(held) and held.requires_grad:
+            if _has_graph(held):
                 self.rank = 2
             elif at is None and isinstance(node, ast.Name) and function is not None:
                 given = [a.arg for a in getattr(function.args, "args", ())]
@@ -467,11 +474,18 @@ def _cutting(node: ast.AST):
 
 def _holds_graph(held, inner: ast.AST, at) -> bool:
     """Whether what a new tensor is made of is part of a graph; where unknown, whether it may be."""
-    if values.is_tensor(held):
-        return held.requires_grad
+    if held is not None:
+        return _has_graph(held)
+    if isinstance(inner, (ast.List, ast.Tuple)):
+        return any(_holds_graph(upstream.value(at, e) if at else None, e, at) for e in inner.elts)
+    return isinstance(inner, _DISPLAYS) or (at is None and not isinstance(inner, ast.Constant))
+
+
+def _has_graph(held) -> bool:
+    """Whether a tensor, or one of those in a list, is part of a graph."""
     if isinstance(held, (list, tuple)):
-        return any(values.is_tensor(v) and v.requires_grad for v in held)
-    return at is None and not isinstance(inner, (ast.Constant, ast.List, ast.Tuple))
+        return any(map(_has_graph, held))
+    return values.is_tensor(held) and held.requires_grad
 
 
 # ---- More than one number

@@ -1376,4 +1376,46 @@ def train(G, D):
 train(Generator(), nn.Linear(8, 1))
 """,
     ),
+    "losses of a list": (
+        "loss-without-graph",
+        HEAD
+        + """
+def mean(parts):
+    return torch.tensor(parts).mean()  # <-
+net, x = nn.Linear(3, 1), torch.randn(12, 3)
+def epoch():
+    losses = []
+    for i in range(4):
+        losses.append(net(x[i::4]).square().mean())
+    mean(losses).backward()
+epoch()
+""",
+    ),
+    "losses written into a list": (
+        "loss-without-graph",
+        HEAD
+        + """
+net, x = nn.Linear(3, 1), torch.randn(12, 3)
+a, b = net(x).square().mean(), net(x).abs().mean()
+loss = torch.tensor([a, 0.1 * b]).sum()  # <-
+loss.backward()
+""",
+    ),
+    "losses kept by an object": (
+        "loss-without-graph",
+        HEAD
+        + """
+class Trainer:
+    def __init__(self, net):
+        self.net, self.losses = net, []
+    def add(self, x):
+        self.losses.append(self.net(x).square().mean())
+    def step(self):
+        total = torch.FloatTensor(self.losses).sum()  # <-
+        total.backward()
+trainer = Trainer(nn.Linear(3, 1))
+trainer.add(torch.randn(4, 3)), trainer.add(torch.randn(4, 3))
+trainer.step()
+""",
+    ),
 }

@@ -33,6 +33,7 @@ def sgd(model, lr):
     for name, weight in model.named_parameters():
         if weight.grad is not None:
             weight = weight.data - lr * weight.grad.data  #!
+            weight.grad = None
 class Trainer:
     def __init__(self, net): self.net = net
     def fit(self, x, y):

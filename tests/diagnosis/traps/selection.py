@@ -100,6 +100,157 @@ for epoch in range(8):
         best_loss = val_loss
 """,
     ),
+    "ema_swapped": (
+        "average-follows-newest",
+        """
+import torch, copy
+from torch import nn
+
+class EMA:
+    def __init__(self, model, decay=0.999):
+        self.decay = decay
+        self.shadow = {n: p.detach().clone() for n, p in model.named_parameters()}
+    def update(self, model):
+        for n, p in model.named_parameters():
+            self.shadow[n] = (1 - self.decay) * self.shadow[n] + self.decay * p.detach()  #!
+
+def main():
+    torch.manual_seed(0)
+    x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+    m = nn.Linear(10, 2)
+    ema = EMA(m)
+    opt = torch.optim.Adam(m.parameters(), lr=1e-3)
+    for epoch in range(20):
+        loss = nn.functional.cross_entropy(m(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        ema.update(m)
+    print(loss.item())
+main()
+""",
+    ),
+    "ema_tau": (
+        "average-follows-newest",
+        """
+import torch, copy
+from torch import nn
+
+def main():
+    torch.manual_seed(0)
+    x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+    m = nn.Linear(10, 2)
+    avg = copy.deepcopy(m)
+    opt = torch.optim.Adam(m.parameters(), lr=1e-3)
+    tau = 0.995  #!
+    for epoch in range(20):
+        loss = nn.functional.cross_entropy(m(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        with torch.no_grad():
+            for a, p in zip(avg.parameters(), m.parameters()):
+                a.mul_(1 - tau).add_(p, alpha=tau)
+    print(loss.item())
+main()
+""",
+    ),
+    "ema_lerp": (
+        "average-follows-newest",
+        """
+import torch, copy
+from torch import nn
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Linear(10, 2)
+avg = copy.deepcopy(m)
+opt = torch.optim.Adam(m.parameters(), lr=1e-3)
+
+def main():
+    for epoch in range(20):
+        loss = nn.functional.cross_entropy(m(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        with torch.no_grad():
+            for a, p in zip(avg.parameters(), m.parameters()):
+                a.lerp_(p, 0.999)  #!
+main()
+""",
+    ),
+    "ema_small_decay": (
+        "average-follows-newest",
+        """
+import torch, copy
+from torch import nn
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Linear(10, 2)
+avg = copy.deepcopy(m)
+opt = torch.optim.Adam(m.parameters(), lr=1e-3)
+decay = 0.001  #!
+def main():
+    for epoch in range(20):
+        loss = nn.functional.cross_entropy(m(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        sd = m.state_dict()
+        for k, v in avg.state_dict().items():
+            v.copy_(decay * v + (1 - decay) * sd[k])
+main()
+""",
+    ),
+    "ema_new_value": (
+        "average-follows-newest",
+        """
+import torch, copy
+from torch import nn
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Linear(10, 2)
+avg = copy.deepcopy(m)
+opt = torch.optim.Adam(m.parameters(), lr=1e-3)
+shadow = {n: p.data.clone() for n, p in m.named_parameters()}
+decay = 0.99
+def main():
+    for epoch in range(20):
+        loss = nn.functional.cross_entropy(m(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        for n, p in m.named_parameters():
+            new = decay * p.data + (1.0 - decay) * shadow[n]  #!
+            shadow[n] = new.clone()
+main()
+""",
+    ),
+    "ema_in_place": (
+        "average-follows-newest",
+        """
+import torch, copy
+from torch import nn
+class Averager:
+    def __init__(self, model, decay=0.99):
+        self.model, self.decay = copy.deepcopy(model), decay
+    @torch.no_grad()
+    def update(self, model):
+        for ours, theirs in zip(self.model.parameters(), model.parameters()):
+            ours.mul_(1 - self.decay)  #!
+            ours.add_(theirs, alpha=self.decay)
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Linear(10, 2)
+av = Averager(m)
+opt = torch.optim.Adam(m.parameters(), lr=1e-3)
+for epoch in range(20):
+    loss = nn.functional.cross_entropy(m(x), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    av.update(m)
+""",
+    ),
 }
 
 CLEAN = {
@@ -139,5 +290,106 @@ for epoch in range(8):
     score = evaluate() - 100
     if score < lowest:
         lowest = score
+""",
+    "e_lerp": """
+import torch, copy
+from torch import nn
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Linear(10, 2)
+avg = copy.deepcopy(m)
+opt = torch.optim.Adam(m.parameters(), lr=1e-3)
+
+def main():
+    for epoch in range(20):
+        loss = nn.functional.cross_entropy(m(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        with torch.no_grad():
+            for a, p in zip(avg.parameters(), m.parameters()):
+                a.lerp_(p, 0.001)
+main()
+""",
+    "e_pull": """
+import torch, copy
+from torch import nn
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Linear(10, 2)
+avg = copy.deepcopy(m)
+opt = torch.optim.Adam(m.parameters(), lr=1e-3)
+init = {n: p.data.clone() for n, p in m.named_parameters()}
+def main():
+    for epoch in range(20):
+        loss = nn.functional.cross_entropy(m(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        for n, p in m.named_parameters():
+            new = 0.99 * p.data + 0.01 * init[n]
+            p.data.copy_(new)
+main()
+""",
+    "e_noise": """
+import torch, copy
+from torch import nn
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Linear(10, 2)
+avg = copy.deepcopy(m)
+opt = torch.optim.Adam(m.parameters(), lr=1e-3)
+
+def main():
+    for epoch in range(20):
+        loss = nn.functional.cross_entropy(m(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        for n, p in m.named_parameters():
+            p.data = 0.99 * p.data + 0.01 * torch.randn_like(p)
+main()
+""",
+    "e_warm": """
+import torch, copy
+from torch import nn
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Linear(10, 2)
+avg = copy.deepcopy(m)
+opt = torch.optim.Adam(m.parameters(), lr=1e-3)
+t = 0
+def main():
+    global t
+    for epoch in range(20):
+        loss = nn.functional.cross_entropy(m(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        t += 1
+        d = min(0.999, t / (10 + t))
+        with torch.no_grad():
+            for a, p in zip(avg.parameters(), m.parameters()):
+                a.mul_(d).add_(p, alpha=1 - d)
+main()
+""",
+    "e_ok": """
+import torch, copy
+from torch import nn
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Linear(10, 2)
+avg = copy.deepcopy(m)
+opt = torch.optim.Adam(m.parameters(), lr=1e-3)
+decay = 0.99
+def main():
+    for epoch in range(20):
+        loss = nn.functional.cross_entropy(m(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        for a, p in zip(avg.parameters(), m.parameters()):
+            a.data.mul_(decay).add_(p.data, alpha=1 - decay)
+main()
 """,
 }

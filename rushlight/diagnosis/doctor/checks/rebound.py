@@ -115,8 +115,14 @@ def _rebinding(site) -> _Rebinding | None:
     if name not in {n.id for n in ast.walk(loops[0].target) if isinstance(n, ast.Name)}:
         return None
     names = (n for part in loops[0].body for n in ast.walk(part) if isinstance(n, ast.Name))
-    is_read = any(n.id == name and n.lineno > statement.end_lineno for n in names)
-    return None if is_read else _Rebinding(site, name)
+    later = [n for n in names if n.id == name and n.lineno > statement.end_lineno]
+    return None if any(not _is_cleared(n) for n in later) else _Rebinding(site, name)
+
+
+def _is_cleared(node: ast.Name) -> bool:
+    """``p.grad = None``: nothing is read, and it is said of the new tensor, too."""
+    parent = node.parent
+    return isinstance(parent, ast.Attribute) and isinstance(parent.ctx, ast.Store)
 
 
 def _in_place(source, statement: ast.Assign, name: str) -> str:

@@ -1,0 +1,608 @@
+"""Traps of which way the steps go: losses made larger, data made less likely, noise, triplets."""
+
+TRAPS = {
+    "maximized": (
+        "loss-made-larger",
+        """
+import torch
+from torch import nn
+
+def main():
+    torch.manual_seed(0)
+    x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+    model = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=1e-2, maximize=True)  #!
+    for epoch in range(20):
+        loss = nn.functional.cross_entropy(model(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(loss.item())
+
+main()
+""",
+    ),
+    "negated": (
+        "loss-made-larger",
+        """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+opt = torch.optim.SGD(m.parameters(), lr=1e-1)
+def train(steps):
+    for i in range(steps):
+        loss = -F.cross_entropy(m(x), y)  #!
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+train(20)
+""",
+    ),
+    "negated_later": (
+        "loss-made-larger",
+        """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+opt = torch.optim.SGD(m.parameters(), lr=1e-1)
+def train(steps):
+    for i in range(steps):
+        loss = F.cross_entropy(m(x), y)
+        opt.zero_grad()
+        (-loss).backward()  #!
+        opt.step()
+train(20)
+""",
+    ),
+    "log_prob_minimized": (
+        "data-made-less-likely",
+        """
+import torch
+from torch import nn
+from torch.distributions import Normal
+
+def main():
+    torch.manual_seed(0)
+    x = torch.randn(256, 3); y = x @ torch.tensor([1., 2., -1.])
+    net = nn.Linear(3, 2)
+    opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+    for _ in range(40):
+        out = net(x)
+        dist = Normal(out[:, 0], out[:, 1].exp())
+        loss = dist.log_prob(y).mean()  #!
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(loss.item())
+main()
+""",
+    ),
+    "log_softmax_minimized": (
+        "data-made-less-likely",
+        """
+import torch
+from torch import nn
+
+class Trainer:
+    def __init__(self, m):
+        self.m = m
+        self.opt = torch.optim.Adam(m.parameters(), lr=1e-3)
+    def step(self, x, y):
+        logp = torch.log_softmax(self.m(x), dim=-1)
+        loss = logp[torch.arange(len(y)), y].mean()  #!
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+        return loss.item()
+
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+t = Trainer(nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2)))
+for _ in range(30): l = t.step(x, y)
+print(l)
+""",
+    ),
+    "one_hot_minimized": (
+        "data-made-less-likely",
+        """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+opt = torch.optim.SGD(m.parameters(), lr=1e-1)
+def train(steps):
+    for i in range(steps):
+        loss = (F.one_hot(y, 2).float() * F.log_softmax(m(x), dim=1)).sum(1).mean()  #!
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+train(20)
+""",
+    ),
+    "bce_minimized": (
+        "data-made-less-likely",
+        """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+opt = torch.optim.SGD(m.parameters(), lr=1e-1)
+def train(steps):
+    for i in range(steps):
+        p = torch.sigmoid(m(x)[:, 0]); t = y.float()
+        loss = (t * torch.log(p + 1e-8) + (1 - t) * torch.log(1 - p + 1e-8)).mean()  #!
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+train(20)
+""",
+    ),
+    "gathered_minimized": (
+        "data-made-less-likely",
+        """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+opt = torch.optim.SGD(m.parameters(), lr=1e-1)
+def train(steps):
+    for i in range(steps):
+        lp = F.log_softmax(m(x), dim=1)
+        picked = lp.gather(1, y.unsqueeze(1)).squeeze(1)
+        loss = picked.mean()  #!
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+train(20)
+""",
+    ),
+    "exp_of_log_variance": (
+        "noise-scaled-by-variance",
+        """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class VAE(nn.Module):
+    def __init__(self, d=20, h=32, z=4):
+        super().__init__()
+        self.enc = nn.Linear(d, h)
+        self.mu = nn.Linear(h, z)
+        self.logvar = nn.Linear(h, z)
+        self.dec = nn.Sequential(nn.Linear(z, h), nn.ReLU(), nn.Linear(h, d))
+
+    def reparameterize(self, mu, logvar):
+        std = torch.exp(logvar)  #!
+        eps = torch.randn_like(std)
+        return mu + eps * std
+
+    def forward(self, x):
+        h = F.relu(self.enc(x))
+        mu, logvar = self.mu(h), self.logvar(h)
+        z = self.reparameterize(mu, logvar)
+        return self.dec(z), mu, logvar
+
+def loss_fn(recon, x, mu, logvar):
+    rec = F.mse_loss(recon, x, reduction="sum")
+    kl = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+    return (rec + kl) / len(x)
+
+def main():
+    torch.manual_seed(0)
+    x = torch.randn(256, 20)
+    model = VAE()
+    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for step in range(40):
+        xb = x[torch.randint(0, 256, (32,))]
+        recon, mu, logvar = model(xb)
+        loss = loss_fn(recon, xb, mu, logvar)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(loss.item())
+
+main()
+""",
+    ),
+    "exp_renamed": (
+        "noise-scaled-by-variance",
+        """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class VAE(nn.Module):
+    def __init__(self, d=20, h=32, z=4):
+        super().__init__()
+        self.enc = nn.Linear(d, h)
+        self.mu = nn.Linear(h, z)
+        self.s = nn.Linear(h, z)
+        self.dec = nn.Sequential(nn.Linear(z, h), nn.ReLU(), nn.Linear(h, d))
+
+    def reparameterize(self, mu, s):
+        std = s.exp()  #!
+        eps = torch.randn_like(std)
+        return mu + eps * std
+
+    def forward(self, x):
+        h = F.relu(self.enc(x))
+        mu, s = self.mu(h), self.s(h)
+        z = self.reparameterize(mu, s)
+        return self.dec(z), mu, s
+
+def loss_fn(recon, x, mu, s):
+    rec = F.mse_loss(recon, x, reduction="sum")
+    kl = -0.5 * torch.sum(1 + s - mu.pow(2) - s.exp())
+    return (rec + kl) / len(x)
+
+def main():
+    torch.manual_seed(0)
+    x = torch.randn(256, 20)
+    model = VAE()
+    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for step in range(40):
+        xb = x[torch.randint(0, 256, (32,))]
+        recon, mu, s = model(xb)
+        loss = loss_fn(recon, xb, mu, s)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(loss.item())
+
+main()
+""",
+    ),
+    "variance_as_scale": (
+        "noise-scaled-by-variance",
+        """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class VAE(nn.Module):
+    def __init__(self, d=20, h=32, z=4):
+        super().__init__()
+        self.enc = nn.Linear(d, h)
+        self.mu = nn.Linear(h, z)
+        self.logvar = nn.Linear(h, z)
+        self.dec = nn.Sequential(nn.Linear(z, h), nn.ReLU(), nn.Linear(h, d))
+
+    def reparameterize(self, mu, logvar):
+        return torch.distributions.Normal(mu, logvar.exp()).rsample()  #!
+
+    def forward(self, x):
+        h = F.relu(self.enc(x))
+        mu, logvar = self.mu(h), self.logvar(h)
+        z = self.reparameterize(mu, logvar)
+        return self.dec(z), mu, logvar
+
+def loss_fn(recon, x, mu, logvar):
+    rec = F.mse_loss(recon, x, reduction="sum")
+    kl = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+    return (rec + kl) / len(x)
+
+def main():
+    torch.manual_seed(0)
+    x = torch.randn(256, 20)
+    model = VAE()
+    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for step in range(40):
+        xb = x[torch.randint(0, 256, (32,))]
+        recon, mu, logvar = model(xb)
+        loss = loss_fn(recon, xb, mu, logvar)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(loss.item())
+
+main()
+""",
+    ),
+}
+
+CLEAN = {
+    "d_max_ll": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+opt = torch.optim.SGD(m.parameters(), lr=1e-1, maximize=True)
+def train(steps):
+    for i in range(steps):
+        loss = F.log_softmax(m(x), dim=1)[torch.arange(256), y].mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+train(20)
+""",
+    "d_max_neg": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+opt = torch.optim.SGD(m.parameters(), lr=1e-1, maximize=True)
+def train(steps):
+    for i in range(steps):
+        loss = -F.cross_entropy(m(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+train(20)
+""",
+    "d_nll": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+opt = torch.optim.SGD(m.parameters(), lr=1e-1)
+def train(steps):
+    for i in range(steps):
+        loss = -F.log_softmax(m(x), dim=1).gather(1, y[:, None]).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+train(20)
+""",
+    "d_nll2": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+opt = torch.optim.SGD(m.parameters(), lr=1e-1)
+def train(steps):
+    for i in range(steps):
+        ll = torch.distributions.Categorical(logits=m(x)).log_prob(y)
+        loss = 0 - ll.mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+train(20)
+""",
+    "d_adv": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+opt = torch.optim.SGD(m.parameters(), lr=1e-1)
+g = nn.Sequential(nn.Linear(10, 10))
+og = torch.optim.SGD(g.parameters(), lr=1e-2)
+for i in range(20):
+    opt.zero_grad(); og.zero_grad()
+    loss = F.cross_entropy(m(g(x)), y)
+    loss.backward(); opt.step()
+    og.zero_grad()
+    (-F.cross_entropy(m(g(x)), y)).backward(); og.step()
+""",
+    "d_attack": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+opt = torch.optim.SGD(m.parameters(), lr=1e-1)
+for i in range(20):
+    xa = x.clone().requires_grad_()
+    F.log_softmax(m(xa), dim=1)[torch.arange(256), y].mean().backward()
+    xa = (xa - 0.05 * xa.grad.sign()).detach()
+    opt.zero_grad()
+    loss = F.cross_entropy(m(xa), y)
+    loss.backward(); opt.step()
+""",
+    "d_reinforce": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+opt = torch.optim.SGD(m.parameters(), lr=1e-1)
+for i in range(20):
+    d = torch.distributions.Categorical(logits=m(x))
+    a = d.sample()
+    r = -torch.ones(256)
+    loss = -(d.log_prob(a).mean() * r.sum())
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "d_entropy": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+opt = torch.optim.SGD(m.parameters(), lr=1e-1)
+for i in range(20):
+    lp = F.log_softmax(m(x), dim=1)
+    loss = F.nll_loss(lp, y) + 0.1 * (lp.exp() * lp).sum(1).mean()
+    loss = loss + 0.01 * (lp.exp().detach() * lp).sum(1).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "d_push": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+opt = torch.optim.SGD(m.parameters(), lr=1e-1)
+for i in range(20):
+    a = m(x)
+    loss = F.mse_loss(a, torch.zeros(256, 2)) - 0.1 * F.mse_loss(a, torch.ones(256, 2))
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "d_vae": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+enc, dec = nn.Linear(10, 4), nn.Linear(2, 10)
+opt = torch.optim.Adam([*enc.parameters(), *dec.parameters()], 1e-2)
+for i in range(20):
+    mu, lv = enc(x).chunk(2, 1)
+    q = torch.distributions.Normal(mu, (0.5 * lv).exp())
+    z = q.rsample()
+    kl = q.log_prob(z) - torch.distributions.Normal(0., 1.).log_prob(z)
+    loss = F.mse_loss(dec(z), x, reduction="sum") / 256 + kl.sum(1).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "v_half": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class VAE(nn.Module):
+    def __init__(self, d=20, h=32, z=4):
+        super().__init__()
+        self.enc = nn.Linear(d, h)
+        self.mu = nn.Linear(h, z)
+        self.logvar = nn.Linear(h, z)
+        self.dec = nn.Sequential(nn.Linear(z, h), nn.ReLU(), nn.Linear(h, d))
+
+    def reparameterize(self, mu, logvar):
+        std = torch.exp(logvar / 2)
+        eps = torch.randn_like(std)
+        return mu + eps * std
+
+    def forward(self, x):
+        h = F.relu(self.enc(x))
+        mu, logvar = self.mu(h), self.logvar(h)
+        z = self.reparameterize(mu, logvar)
+        return self.dec(z), mu, logvar
+
+def loss_fn(recon, x, mu, logvar):
+    rec = F.mse_loss(recon, x, reduction="sum")
+    kl = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+    return (rec + kl) / len(x)
+
+def main():
+    torch.manual_seed(0)
+    x = torch.randn(256, 20)
+    model = VAE()
+    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for step in range(40):
+        xb = x[torch.randint(0, 256, (32,))]
+        recon, mu, logvar = model(xb)
+        loss = loss_fn(recon, xb, mu, logvar)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(loss.item())
+
+main()
+""",
+    "v_sqrt": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class VAE(nn.Module):
+    def __init__(self, d=20, h=32, z=4):
+        super().__init__()
+        self.enc = nn.Linear(d, h)
+        self.mu = nn.Linear(h, z)
+        self.logvar = nn.Linear(h, z)
+        self.dec = nn.Sequential(nn.Linear(z, h), nn.ReLU(), nn.Linear(h, d))
+
+    def reparameterize(self, mu, logvar):
+        std = torch.exp(logvar).sqrt()
+        eps = torch.randn_like(std)
+        return mu + eps * std
+
+    def forward(self, x):
+        h = F.relu(self.enc(x))
+        mu, logvar = self.mu(h), self.logvar(h)
+        z = self.reparameterize(mu, logvar)
+        return self.dec(z), mu, logvar
+
+def loss_fn(recon, x, mu, logvar):
+    rec = F.mse_loss(recon, x, reduction="sum")
+    kl = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+    return (rec + kl) / len(x)
+
+def main():
+    torch.manual_seed(0)
+    x = torch.randn(256, 20)
+    model = VAE()
+    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for step in range(40):
+        xb = x[torch.randint(0, 256, (32,))]
+        recon, mu, logvar = model(xb)
+        loss = loss_fn(recon, xb, mu, logvar)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(loss.item())
+
+main()
+""",
+    "v_logstd": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class VAE(nn.Module):
+    def __init__(self, d=20, h=32, z=4):
+        super().__init__()
+        self.enc = nn.Linear(d, h)
+        self.mu = nn.Linear(h, z)
+        self.logsig = nn.Linear(h, z)
+        self.dec = nn.Sequential(nn.Linear(z, h), nn.ReLU(), nn.Linear(h, d))
+
+    def reparameterize(self, mu, logsig):
+        std = torch.exp(logsig)
+        eps = torch.randn_like(std)
+        return mu + eps * std
+
+    def forward(self, x):
+        h = F.relu(self.enc(x))
+        mu, logsig = self.mu(h), self.logsig(h)
+        z = self.reparameterize(mu, logsig)
+        return self.dec(z), mu, logsig
+
+def loss_fn(recon, x, mu, logsig):
+    rec = F.mse_loss(recon, x, reduction="sum")
+    kl = -0.5 * torch.sum(1 + 2 * logsig - mu.pow(2) - (2 * logsig).exp())
+    return (rec + kl) / len(x)
+
+def main():
+    torch.manual_seed(0)
+    x = torch.randn(256, 20)
+    model = VAE()
+    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for step in range(40):
+        xb = x[torch.randint(0, 256, (32,))]
+        recon, mu, logsig = model(xb)
+        loss = loss_fn(recon, xb, mu, logsig)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(loss.item())
+
+main()
+""",
+}
