@@ -36,6 +36,8 @@ constexpr uint64_t kSigned8 = kFloat8 & ~bit(DType::Float8_e8m0fnu);
   _(square, Square, "square_cpu", 1, Same, 1, kNumbers) \
   _(cube, Cube, "pow", 1, Same, 2, kFloats) \
   _(inverse_square, InverseSquare, "pow", 1, Same, 2, kFloats) \
+  _(cube_bfloat16, CubeBFloat16, "pow", 1, Same, 3, kFloats) \
+  _(inverse_square_bfloat16, InverseSquareBFloat16, "pow", 1, Same, 3, kFloats) \
   _(reciprocal, Reciprocal, "reciprocal_cpu", 1, Same, 1, kFloats | kComplex) \
   _(maximum, Maximum, "maximum_cpu", 2, Same, 1, kReals | kBools) \
   _(minimum, Minimum, "minimum_cpu", 2, Same, 1, kReals | kBools) \

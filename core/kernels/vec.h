@@ -171,6 +171,15 @@ RL_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) { return a * 
 RL_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) { return a * b + c; }
 #endif
 
+// Rounded to bfloat16, which halves alone ask for: doubles stay.
+RL_INLINE Vec<float> as_bfloat16(Vec<float> a) {
+  using V = Vec<float>;
+  const V::UBits bits = V::UBits(a.bits());
+  const V::UBits rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u;
+  return select(isnan(a), a, V::of_bits(V::Bits(rounded)));
+}
+RL_INLINE Vec<double> as_bfloat16(Vec<double> a) { return a; }
+
 // Rounding: modes 0 nearest even, 1 down, 2 up, 3 towards zero.
 #if RL_LEVEL == 2
 template <int mode> RL_INLINE Vec<float> round_to(Vec<float> a) {

@@ -21,7 +21,10 @@ Choice power(const Tensor& self, const Scalar& exponent) {
   if (e == 0.5) return {&kernels::sqrt_, Promote::Default};
   if (e == -0.5) return {&kernels::rsqrt, Promote::Default};
   if (e == -1) return {&kernels::reciprocal, Promote::Default};
-  if (self.dtype() == DType::Float || self.dtype() == DType::Double) {  // PyTorch's halves are not
+  if (self.dtype() == DType::BFloat16) {
+    if (e == 3) return {&kernels::cube_bfloat16};
+    if (e == -2) return {&kernels::inverse_square_bfloat16};
+  } else if (self.dtype() == DType::Float || self.dtype() == DType::Double) {
     if (e == 3) return {&kernels::cube};
     if (e == -2) return {&kernels::inverse_square};
   }

@@ -73,3 +73,14 @@ def test_the_next_number_is_the_dtypes_own(dtype):
     least = torch.nextafter(torch.zeros(1, dtype=dtype), -a[:1])
     assert least < 0 and least.abs().view(bits).item() == 1
     assert torch.nextafter(a, a * float("nan")).isnan().all()
+
+
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 1000])
+def test_powers_that_are_products(n):
+    """bfloat16 rounds each product (as PyTorch's does), float16 the result alone."""
+    x = torch.randn(n, dtype=torch.bfloat16)
+    x[0] = float("nan")
+    for power, expected in ((3, x * x * x), (-2, 1 / (x * x))):
+        assert torch.equal(x.pow(power)[1:], expected[1:]) and x.pow(power)[0].isnan()
+    y = torch.randn(n, dtype=torch.float16)
+    assert torch.equal(y**3, (y.double() ** 3).half())

@@ -68,6 +68,13 @@ template <class V> struct Cube {
 template <class V> struct InverseSquare {
   RL_FN V operator()(V a) const { return V(1) / (a * a); }
 };
+// The same where x^2 is a bfloat16 as well: PyTorch rounds each product of that dtype.
+template <class V> struct CubeBFloat16 {
+  RL_FN V operator()(V a) const { return as_bfloat16(a * a) * a; }
+};
+template <class V> struct InverseSquareBFloat16 {
+  RL_FN V operator()(V a) const { return V(1) / as_bfloat16(a * a); }
+};
 template <class V> struct Reciprocal {
   RL_FN V operator()(V a) const { return over(V(1), a); }
 };

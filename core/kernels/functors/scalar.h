@@ -28,6 +28,9 @@ template <class T, if_number<T> = 0> RL_FN T number(const Scalar& s, T) {
   return s.to<T>();
 }
 template <class T, if_number<T> = 0> RL_FN T select(bool m, T a, T b) { return m ? a : b; }
+template <class T, if_float<T> = 0> RL_FN T as_bfloat16(T v) {  // rounded to one, and back
+  return T(to_float(to_bfloat16(float(v))));
+}
 template <class T, if_number<T> = 0> RL_FN bool nonzero(T a) { return a != T(0); }
 
 // Integers wrap around, as the machine does; complex products take the plain formula, where C++'s
