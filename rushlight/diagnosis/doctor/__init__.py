@@ -204,6 +204,7 @@ _EFFECTS = {
     "padding-mask-inverted": {"nan-made", "nan-gradient", "gradients-vanish"},
     "relu-dead": {"weights-all-zero"},
     "hook-cuts-gradient": {"parameters-without-gradient"},
+    "loss-made-a-leaf": {"parameters-without-gradient"},
     "nan-made": {"loss-scale-falls"},
     "nan-gradient": {"loss-scale-falls"},
     "dropout-while-evaluating": {"graph-never-used"},

@@ -637,6 +637,37 @@ rows[0][1] = 3.0
 y = x[x > 1].clamp_(max=2.0)
 print(y.max().item() <= 2)
 """,
+    "parameters_of_a_distribution": """
+import torch
+from torch import nn
+from torch.distributions import Normal
+torch.manual_seed(0)
+x = 2 + torch.randn(400)
+loc = nn.Parameter(torch.zeros(1))
+scale = nn.Parameter(torch.zeros(1))
+opt = torch.optim.LBFGS([loc, scale], line_search_fn="strong_wolfe")
+def closure():
+    opt.zero_grad()
+    loss = -Normal(loc, scale.exp()).log_prob(x).mean()
+    loss.backward()
+    return loss
+for _ in range(3):
+    print(round(opt.step(closure).item(), 3))
+""",
+    "scaled_by_zero": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), lr=1e-3)
+weight = 0.0  # of the penalty, off in this run
+for step in range(40):
+    penalty = weight * net(torch.randn(8, 4)).square().mean()
+    opt.zero_grad()
+    (1.0 + penalty).backward()
+    opt.step()
+print(penalty.item())
+""",
     "custom_function": """
 import torch
 class Clip(torch.autograd.Function):

@@ -473,6 +473,62 @@ for step in range(30):
 print("done")
 """,
     ),
+    "loss_detached_in_one_line": (
+        "loss-made-a-leaf",
+        """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+def measure(x):
+    return nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).detach().requires_grad_() #!
+for step in range(30):
+    opt.zero_grad()
+    measure(torch.randn(16, 4)).backward()
+    opt.step()
+print("done")
+""",
+    ),
+    "loss_of_a_variable": (
+        "loss-made-a-leaf",
+        """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.randn(64, 4)
+for step in range(30):
+    opt.zero_grad()
+    error = (model(x) - x.sum(1, keepdim=True)).square().mean()
+    error = torch.autograd.Variable(error.data, requires_grad=True) #!
+    error.backward()
+    opt.step()
+print("done")
+""",
+    ),
+    "loss_of_detached_scores_required": (
+        "parameters-without-gradient",
+        """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.randn(64, 4)
+for step in range(30):
+    opt.zero_grad()
+    scores = model(x).detach() #!
+    loss = nn.functional.mse_loss(scores, x.sum(1, keepdim=True)).requires_grad_()
+    loss.backward()
+    opt.step()
+print("done")
+""",
+    ),
     "loss_over_len_loader": (
         "uneven-batches-averaged",
         """

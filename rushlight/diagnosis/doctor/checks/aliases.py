@@ -11,6 +11,7 @@ from rushlight import _C, nn
 
 from ... import changes, frames
 from ...finding import Fix
+from ...frames import called
 from ...registry import Check, check, kind
 from ...source import Source, first_of
 from ...values import address_of
@@ -46,7 +47,8 @@ with an underscore.
 """,
 )
 
-COMPARING = ("equal", "allclose", "isclose", "eq", "ne", "sub", "dist", "__eq__", "__ne__")
+COMPARING = ("equal", "allclose", "isclose", "eq", "ne", "sub", "dist", "__eq__", "__ne__",
+             "assert_close")  # fmt: skip
 WRITING = (
     "add_ sub_ mul_ div_ fill_ zero_ clamp_ relu_ masked_fill_ copy_ pow_ exp_ sqrt_ neg_ abs_ "
     "normal_ uniform_ __iadd__ __isub__ __imul__ __itruediv__ __setitem__ index_fill_ clip_"
@@ -82,6 +84,8 @@ class Itself(Check):
         return [self.finding(s, *one) for s, one in self.seen.items()]
 
     def finding(self, site, name, shape, steps):
+        if isinstance(site.node, ast.Call) and called(site.node) not in COMPARING:
+            return None  # a library compares: a value with itself, say, to see whether it is NaN
         nodes = [places.operand(site, n) for n in (0, 1)]
         if None in nodes or ast.unparse(nodes[0]) == ast.unparse(nodes[1]):
             return None
@@ -152,7 +156,7 @@ class Repeated(Check):
         """``states.append(state)`` of a tensor that goes on changing in place."""
         source = site.source
         for node in ast.walk(source.tree):
-            held = frames.receiver(node) if frames.called(node) == "append" else None
+            held = frames.receiver(node) if called(node) == "append" else None
             if held is None or frames.last_name(held) != name or len(node.args) != 1:
                 continue
             value = node.args[0]

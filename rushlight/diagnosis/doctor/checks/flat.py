@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import weakref
 from typing import ClassVar
 
 from rushlight import _C, nn
@@ -14,7 +15,7 @@ from ...registry import Check, check, kind
 from ...values import parameters_of
 from .. import places
 from ..places import found
-from .parameters import _leaves_of
+from .parameters import Held, _leaves_of
 
 kind(
     "gradient-without-slope",
@@ -30,6 +31,7 @@ the gradient pass straight through: x + (x.round() - x).detach().
 STEPS = ("round", "sign", "floor", "ceil", "trunc", "heaviside", "sgn")
 CHOICES = ("argmax", "argmin", "gt", "lt", "ge", "le", "__gt__", "__lt__", "argsort", "long", "int",
            "bool")  # fmt: skip
+NUMBERS = ("item", "detach", "tolist", "numpy", "cpu", "data")  # of a loss, without its graph
 
 
 @check
@@ -129,9 +131,14 @@ class LeafLoss(Check):
     needs: ClassVar = {"*": ("backward", 1, "no backward ran")}
 
     def start(self, doctor):
-        self.seen, self.optimizers = {}, []
+        self.seen, self.optimizers, self.set_on = {}, [], {}
         doctor.watch.on("optimizer", self.optimizers.append)
         doctor.watch.on("backward", self.backward)
+        doctor.watch.on("op", self.set, ("requires_grad_",))
+
+    def set(self, op):
+        if op.args and op.args[0].dim() == 0:
+            self.set_on[op.site] = weakref.ref(op.args[0])
 
     def backward(self, tensor, arguments):
         if tensor.grad_fn is None and tensor.requires_grad and tensor.dim() == 0:
@@ -140,7 +147,9 @@ class LeafLoss(Check):
                 return
             trained = [p for o in self.optimizers for p in parameters_of(o)]
             if not any(p is tensor for p in trained):
-                self.seen[site] = (_C._origin(tensor), places.origin_node(tensor), bool(trained))
+                at = next((s for s, held in self.set_on.items() if held() is tensor), None)
+                made = _C._origin(tensor), places.origin_node(tensor)
+                self.seen[site] = (*made, bool(trained), at)
 
     def cut(self, doctor):
         """The first op without a slope that took a result of parameters, (name, site)."""
@@ -149,7 +158,8 @@ class LeafLoss(Check):
 
     def findings(self, doctor):
         out = []
-        for site, (origin, built, trained) in self.seen.items():
+        held = next(c for c in doctor.checks if isinstance(c, Held))
+        for site, (origin, built, trained, set_at) in self.seen.items():
             if site.source is None:
                 continue
             made = (origin[0], origin[2]) if origin else None
@@ -158,20 +168,26 @@ class LeafLoss(Check):
             if value is not None:
                 out.append(self.rebuilt(site, *built, value, evidence))
                 continue
-            node = _set_on(site)
+            node, source = _set_on(site), site.source
+            if node is None and trained and set_at is not None and set_at.source is not None:
+                node, source = places.call_at(set_at), set_at.source
             if node is None:
                 continue
             cut = self.cut(doctor)
+            fixes = _attached(source, node)
+            if cut is not None:
+                fixes += _by_scores(*cut, built)
+            elif not fixes and held.cut():  # it names the cut itself
+                continue
             if cut is not None:
                 evidence.append(f"{cut[0]} at line {cut[1].line} left the graph of the parameters")
             out.append(
                 found(
                     "loss-made-a-leaf", "wrong result",
-                    cut[1] if cut is not None else (site.file, node.lineno),
+                    cut[1] if cut is not None else (source.file, node.lineno),
                     "requires_grad on the loss hides that its graph was cut", evidence,
                     [(site, "the backward that reaches nothing"), (made, "the loss is made here")],
-                    _attached(site.source, node)
-                    + (_by_scores(*cut, built) if cut is not None else []),
+                    fixes,
                 )
             )  # fmt: skip
         return out
@@ -222,12 +238,8 @@ def _rebuilt(built):
     value = call.args[0]
     while isinstance(value, ast.Call) and value.args and ast.unparse(value.func) == "float":
         value = value.args[0]
-    while (
-        isinstance(value, ast.Call)
-        and isinstance(value.func, ast.Attribute)
-        and value.func.attr in ("item", "detach", "tolist", "numpy", "cpu")
-    ):
-        value = value.func.value
+    while (name := called(value) or getattr(value, "attr", None)) in NUMBERS:
+        value = value.value if name == "data" else value.func.value
     return None if isinstance(value, ast.Constant) else value
 
 

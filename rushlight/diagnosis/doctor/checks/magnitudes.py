@@ -333,8 +333,8 @@ class Magnitudes(Check):
 
     def small(self, w: Watched):
         rate, losses = _rate(w.optimizer), w.losses
-        ratios = [k.ratio for k in w.looks]
-        if w.steps < 30 or len(losses) < 10 or not rate:
+        ratios = [k.ratio for k in w.looks if k.gradient]  # 0 stays 0 at any rate
+        if not ratios or w.steps < 30 or len(losses) < 10 or not rate:
             return None
         if not all(map(math.isfinite, [*ratios, *losses])) or max(ratios) >= 1e-5:
             return None

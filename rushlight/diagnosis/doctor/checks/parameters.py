@@ -69,7 +69,7 @@ class Held(Check):
 
     def backward_end(self, tensor, arguments, error):
         """What got gradients that no step saw is none of those that the loss did not reach."""
-        self.backwards += tensor.grad_fn is not None
+        self.backwards += tensor.requires_grad
         for optimizer, *_ in self.optimizers:
             never = self.never[id(optimizer)]
             if id(optimizer) not in self.reached and any(
