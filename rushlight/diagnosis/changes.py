@@ -7,10 +7,9 @@ import itertools
 import re
 
 from .finding import Edit, Fix
-from .source import Source
+from .source import ATOMS, Source, placed
 from .unfolded import on_lines_of_their_own
 
-_ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple)
 _PACKAGES = ("torch", "rushlight")
 _SIGNS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
@@ -22,7 +21,7 @@ _SIGNS = {
 def atom(source: Source, node: ast.AST) -> str:
     """An expression's text, in parentheses where a method could not follow it."""
     text = source.segment(node)
-    return text if isinstance(node, _ATOMS) else f"({text})"
+    return text if isinstance(node, ATOMS) else f"({text})"
 
 
 def method(source: Source, node: ast.AST, call: str) -> str:
@@ -101,7 +100,7 @@ def with_part(source: Source, whole: ast.AST, part: ast.AST, text: str) -> str:
     between = sum(len(line) + 1 for line in lines[whole.lineno - 1 : part.lineno - 1])
     start = between + part.col_offset - whole.col_offset
     length = len(source.segment(part).encode())
-    return (expression[:start] + text.encode() + expression[start + length :]).decode()
+    return placed(part, expression[:start], text, expression[start + length :]).decode()
 
 
 def dedent_body(source: Source, block: ast.With) -> Edit:

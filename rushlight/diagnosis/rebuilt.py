@@ -144,11 +144,13 @@ class Rebuilt:
     def _arguments(self):
         """The call's arguments, as meta tensors of the same shapes."""
         import rushlight as torch
+        from rushlight.utils._pytree import tree_map
 
         def shaped(value):
-            if isinstance(value, torch.Tensor):
-                return value.detach().to("meta")
-            return value
+            def part(one):
+                return one.detach().to("meta") if isinstance(one, torch.Tensor) else one
+
+            return tree_map(part, value)  # a recurrent layer's states are a tuple
 
         args, kwargs = [], {}
         for node in self.caller.node.args:

@@ -16,6 +16,9 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 typed: dict[str, str] = {}  # the user's text that is in no file, by the name it goes by
 
+# Expressions that a method may follow without parentheses.
+ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple)
+
 
 class Source:
     """One parsed file. Columns are in characters, lines from 1."""
@@ -167,7 +170,7 @@ class Source:
         for node, new in sorted(changes, key=lambda c: (-c[0].lineno, -c[0].col_offset)):
             a, b = node.lineno - first, node.end_lineno - first
             head, tail = text[a][: node.col_offset], text[b][node.end_col_offset :]
-            text[a : b + 1] = [head + new.encode() + tail]
+            text[a : b + 1] = [placed(node, head, new, tail)]
         return Edit(self.file, first, last, b"\n".join(text).decode())
 
     def fix(self, node: ast.AST, text: str, shown: str | None = None, **parts) -> Fix:
@@ -241,6 +244,22 @@ def _unannotated(node: ast.stmt) -> ast.stmt:
     if not isinstance(node, ast.AnnAssign) or node.value is None:
         return node
     return ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node)
+
+
+def placed(node: ast.AST, head: bytes, text: str, tail: bytes) -> bytes:
+    """A node's new text between its neighbours: ``(a > b).mean()`` may lose its parentheses."""
+    before_a_method = isinstance(getattr(node, "parent", None), ast.Attribute)
+    if before_a_method and head[-1:] + tail[:1] == b"()" and _is_atom(text):
+        head, tail = head[:-1], tail[1:]
+    return head + text.encode() + tail
+
+
+def _is_atom(text: str) -> bool:
+    """Whether an expression's text needs no parentheses before a method."""
+    try:
+        return isinstance(ast.parse(text.strip(), mode="eval").body, ATOMS)
+    except SyntaxError:
+        return False
 
 
 def _inside(node: ast.AST, outer: ast.AST) -> bool:

@@ -46,7 +46,9 @@ def count(raised: Raised):
             return None
         last, fixes, new = ends[-1], [], None
         if wanted > got:
-            new = source.segment(last.value) + ", None" * (wanted - got)
+            unread = _unread(source.function_of(last))
+            more = unread if len(unread) == wanted - got else ["None"] * (wanted - got)
+            new = ", ".join([source.segment(last.value), *more])
         elif isinstance(last.value, ast.Tuple):
             new = ", ".join(source.segment(e) for e in last.value.elts[:wanted])
         if new is not None:
@@ -60,6 +62,13 @@ def count(raised: Raised):
             fixes=fixes,
         )
     return None
+
+
+def _unread(function: ast.FunctionDef) -> list[str]:
+    """Names that a function binds and never reads: gradients that it forgot to return."""
+    names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
+    read = {n.id for n in names if isinstance(n.ctx, ast.Load)}
+    return list(dict.fromkeys(n.id for n in names if n.id not in read))
 
 
 @explains(RuntimeError, r"hook '?.*'? has (changed the size of value|returned a tensor of)")

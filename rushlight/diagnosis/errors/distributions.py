@@ -26,7 +26,7 @@ A standard deviation is positive. A layer's output is of any sign: let it be the
 
 
 @explains(
-    ValueError, r"Expected parameter (probs|scale) \(Tensor of shape .*\) of distribution (\w+)"
+    ValueError, r"Expected parameter (probs|scale) \(\w+ of shape .*\) of distribution (\w+)"
 )
 def parameter(raised: Raised):
     """The argument by its other name, or made positive."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 from .. import upstream, values
 from ..registry import explains, kind
@@ -37,15 +38,42 @@ def einsum(raised: Raised):
         (term, at.source.segment(a), values.describe(t))
         for term, a, t in zip(terms, node.args[1:], tensors, strict=False)
     ]
-    fixes = []
-    if isinstance(node.args[0], ast.Constant) and len(terms) == len(tensors):
-        for i, term in enumerate(terms):
-            if len(term) == 2 and "." not in term:
-                swapped = ",".join([*terms[:i], term[::-1], *terms[i + 1 :]]) + arrow + right
-                fixes.append(at.fix_part(node.args[0], f'"{swapped}"'))
+    fixes, title = [], raised.message.splitlines()[0][:76]
+    if "." not in left and len(terms) == len(tensors):
+        shapes = [tuple(t.shape) for t in tensors]
+        title = _disagreement(terms, shapes, [text for _, text, _ in rows]) or title
+        if isinstance(node.args[0], ast.Constant):
+            for i, term in _orders(terms, shapes):
+                changed = ",".join([*terms[:i], term, *terms[i + 1 :]]) + arrow + right
+                fixes.append(at.fix_part(node.args[0], f'"{changed}"'))
     return raised.finding(
-        "einsum-sizes",
-        raised.message.splitlines()[0][:76],
-        evidence=values.table(rows),
-        fixes=try_calls(raised, fixes),
+        "einsum-sizes", title, evidence=values.table(rows), fixes=try_calls(raised, fixes)
     )
+
+
+def _disagreement(terms, shapes, texts) -> str | None:
+    """Which operand has another number of dimensions than letters, or which letter two sizes."""
+    seen: dict[str, tuple] = {}
+    for term, shape, text in zip(terms, shapes, texts, strict=True):
+        if len(term) != len(shape):
+            return f"{term} has {len(term)} letters, {text} {len(shape)} dimensions"
+        for letter, size in zip(term, shape, strict=True):
+            known, by = seen.setdefault(letter, (size, text))
+            if known not in (size, 1) and size != 1:
+                return f"{letter} is {known} in {by} and {size} in {text}"
+    return None
+
+
+def _orders(terms, shapes):
+    """(number, letters) of operands whose letters fit otherwise: least changed, then last, first."""
+    found = []
+    for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
+        if len(term) != len(shape) or len(term) > 5:
+            continue
+        others = [n for n in range(len(terms)) if n != i]
+        fixed = {c: s for n in others for c, s in zip(terms[n], shapes[n], strict=False)}
+        for order in itertools.permutations(term):
+            if all(fixed.get(c, s) == s for c, s in zip(order, shape, strict=True)):
+                moved = sum(a != b for a, b in zip(order, term, strict=True))
+                found.append((moved, -i, "".join(order)))
+    return [(-i, term) for moved, i, term in sorted(found)[:4] if moved]

@@ -7,7 +7,7 @@ import itertools
 
 from rushlight import nn
 
-from .. import changes, construction, graphs, upstream, values
+from .. import changes, construction, decided, graphs, upstream, values
 from ..finding import Fix
 from ..registry import explains, kind
 from . import Raised
@@ -72,12 +72,17 @@ def embedding(raised: Raised):
         if padded is not None:
             return padded
     if layer is not None and high >= rows:
+        title = f"{values.describe_module(layer)} has rows 0 to {rows - 1}; row {high} was asked"
+        role = "the call that failed"
         built = construction.number_changes(layer, 0, "num_embeddings", high + 1)
+        configured = built and isinstance(built[0].node, (ast.Attribute, ast.Subscript))
+        decision = decided.of_argument(layer, 0, "num_embeddings") if configured else None
+        if getattr(getattr(decision, "node", None), "value", None) == rows:
+            return raised.finding(
+                "embedding-index", title, decision.place, evidence=evidence,
+                related=at.related(role), fixes=[decision.fix(str(high + 1))],
+            )  # fmt: skip
         if built:
-            title = (
-                f"{values.describe_module(layer)} has rows 0 to {rows - 1}; row {high} was asked"
-            )
-            role = "the call that failed"
             return raised.number("embedding-index", title, built, role, evidence)
     spot = upstream.beginning(raised, given)
     return raised.finding(

@@ -339,14 +339,16 @@ def assigned(raised: Raised):
 
 @explains(TypeError, r"(\w+)\.forward\(\) missing 1 required positional argument: '(\w+)'")
 def missing(raised: Raised):
-    """A loss without its target: the tensor at hand that is named like one."""
+    """The tensor at hand that is named like what a loss or a module lacks, or a batch's entry."""
     at, wanted = raised.innermost, raised.match[2]
     if not isinstance(at.node, ast.Call):
         return None
     like = ("y", "target", "targets", "label", "labels", "yb", "y_true", "gt", "tgt")
     room = {**at.frame.f_globals, **at.names}
-    found = [n for n in like if values.is_tensor(room.get(n))]
+    found = [n for n in (like if wanted in like else ()) if values.is_tensor(room.get(n))]
     found += [n for n, v in at.names.items() if values.is_tensor(v) and wanted in n.lower()]
+    held = [n for n, v in room.items() if isinstance(v, dict) and values.is_tensor(v.get(wanted))]
+    found += [f'{n}["{wanted}"]' for n in held]
     used = {n.id for n in ast.walk(at.node) if isinstance(n, ast.Name)}
     fixes = []
     for name in dict.fromkeys(n for n in found if n not in used):
@@ -357,9 +359,7 @@ def missing(raised: Raised):
     return raised.finding(
         "argument-missing",
         f"{at.source.segment(at.node.func)} needs its argument {wanted}, too",
-        evidence=[
-            f"{len(at.node.args)} arguments were given; at hand: {', '.join(found) or 'none'}"
-        ],
+        evidence=[f"arguments given: {len(at.node.args)}; at hand: {', '.join(found) or '-'}"],
         fixes=try_calls(raised, fixes),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .. import changes, upstream, values
+from .. import changes, construction, upstream, values
 from ..finding import Fix
 from ..registry import explains
 from . import Raised
@@ -76,8 +76,13 @@ def _other_layers(raised: Raised, layer, made, have, wanted, evidence):
 def _other_batch(raised: Raised, made, have, wanted, batch: int, evidence):
     """A state for another number of samples: the last batch is smaller, or one was changed."""
     at = raised.innermost
+    state = upstream.inner(raised.error, "hx")
     fixes = _of_the_input(at, made, have, wanted, batch)
-    fixes = fixes or _zeros_left_out(at, upstream.inner(raised.error, "hx"))
+    asked = None if fixes or not _is_zero(state) else _asked_for(raised, made, have, wanted)
+    if asked is not None:
+        made, number = asked
+        fixes = [made.fix_part(number, str(wanted[-2]))]
+    fixes = fixes or _zeros_left_out(at, state)
     return raised.finding(
         "layer-width",
         f"a state of {have}, wanted is {wanted}",
@@ -105,15 +110,44 @@ def _of_the_input(at, made, have, wanted, batch: int) -> list[Fix]:
     return [made.source.fix(numbers[0], str(wanted[-2]), f"batch {wanted[-2]}")]
 
 
+def _asked_for(raised: Raised, made, have, wanted):
+    """``model.init_hidden(8)``: (the call, its 8) of the function that made a fresh state."""
+    function = made.source.function_of(made.node) if made is not None else None
+    if function is None or wanted[-2] == have[-2]:
+        return None
+    names = {n.id for n in ast.walk(made.node) if isinstance(n, ast.Name)}
+    for at in reversed(raised.frames):
+        calls = upstream.calls([at.source], function.name)
+        for spot in sorted(calls, key=lambda c: -c.line):
+            if spot.line > at.line or made.source.class_of(spot.node) is not None:
+                continue
+            for name in names.intersection(construction.parameters(function)):
+                place = construction.place_of(function, name)
+                given = construction.argument(spot.node, place, name)
+                if isinstance(given, ast.Constant) and given.value == have[-2]:
+                    return spot, given
+            return None
+    return None
+
+
+def _is_zero(state) -> bool:
+    """Whether a state is one to begin with, which no call has changed."""
+    parts = state if isinstance(state, tuple) else (state,)
+    if not all(map(values.is_tensor, parts)):
+        return False
+    return not any(bool((p.detach() != 0).any()) for p in parts)
+
+
 def _zeros_left_out(at, state) -> list[Fix]:
     """A state of zeros is what the module begins with itself: for the batch that it gets."""
-    parts = state if isinstance(state, tuple) else (state,)
     call = at.node
-    if not isinstance(call, ast.Call) or not all(map(values.is_tensor, parts)):
-        return []
-    if any(bool((p.detach() != 0).any()) for p in parts):
+    if not isinstance(call, ast.Call) or not _is_zero(state):
         return []
     if len(call.args) != 2 or call.keywords:
         return []
+    function = at.source.function_of(call)
+    names = construction.parameters(function) if function is not None else []
+    if ast.unparse(call.args[1]) in names:
+        return []  # the caller's: a state that is carried on comes the same way
     text = changes.call_text(at.source, call, None, [at.source.segment(call.args[0])])
     return [at.source.fix(call, text, f"{text}: it begins with zeros itself")]

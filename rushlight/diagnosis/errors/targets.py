@@ -82,6 +82,7 @@ def column(raised: Raised):
             "target-column",
             "the labels are a column (N, 1); class indices have shape (N,)",
             evidence,
+            write=_without_column,
         )
     if bool(((target == 0) | (target == 1)).all()) and bool((target.sum(1) == 1).all()):
         evidence.append("each row has a single 1: one-hot")
@@ -95,6 +96,14 @@ def column(raised: Raised):
             ("float()",),
         )
     return None
+
+
+def _without_column(source, node, method: str) -> str:
+    """``y`` for ``y.unsqueeze(1)``, else the method behind the expression."""
+    made = upstream.called(node) == "unsqueeze" and frames.receiver(node) is not None
+    if made and [ast.unparse(a) for a in node.args] in (["1"], ["-1"]):
+        return source.segment(node.func.value)
+    return changes.method(source, node, method)
 
 
 def converted(
@@ -240,7 +249,8 @@ def dtype(raised: Raised):
     encoded = _one_hot(raised, at, target) if wants_floats else None
     if encoded is not None:
         return encoded
-    what = "index" if isinstance(raised.error, IndexError) else "target"
+    looked_up = isinstance(raised.error, IndexError) or "scalar types: Long, Int" in raised.message
+    what = "index" if looked_up else "target"
     return converted(
         raised,
         target,

@@ -836,6 +836,21 @@ class Scale(nn.Module):
 print(Scale()(torch.ones(2)).shape)
 """,
     ),
+    "entry_of_a_batch_left_out": (
+        "argument-missing",
+        """
+import torch
+from torch import nn
+
+class Mean(nn.Module):
+    def forward(self, x, lengths):
+        return x.sum(1) / lengths[:, None]
+
+model = Mean()
+for batch in [{"x": torch.ones(4, 3, 2), "lengths": torch.ones(4), "y": torch.ones(4)}]:
+    out = model(batch["x"]) # <-
+""",
+    ),
     "criterion_one_arg": (
         "argument-missing",
         """
@@ -1175,6 +1190,15 @@ from torch.distributions import Normal
 mean, scale = nn.Linear(4, 2), nn.Linear(4, 2)
 x = torch.randn(16, 4)
 print(Normal(mean(x), scale=scale(x)).sample().shape) # <-
+""",
+    ),
+    "scale that is a parameter": (
+        "scale-not-positive",
+        HEAD
+        + """
+from torch.distributions import Normal
+mean, log_scale = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(2))
+print(Normal(mean, log_scale).rsample((3,)).shape) # <-
 """,
     ),
     "tokens without an embedding": (

@@ -957,6 +957,28 @@ Scale.apply(x, 2.0).sum().backward()
 print(x.grad)
 """,
     ),
+    "fn_gradient_forgotten": (
+        "function-gradient-count",
+        """
+import torch
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x, factor)
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, factor = ctx.saved_tensors
+        to_factor = (grad * x).sum()
+        return grad * factor # <-
+
+factor = torch.tensor(2.0, requires_grad=True)
+Scale.apply(torch.ones(3), factor).sum().backward()
+assert factor.grad == 3
+""",
+    ),
     "create_graph_missing": (
         "gradient-without-graph",
         """

@@ -179,6 +179,36 @@ a, b = torch.ones(2, 3), torch.ones(4, 3)
 scores = torch.einsum("ij,jk->ik", a, b)  # <-
 """,
     ),
+    "einsum letters of an attention": (
+        "einsum-sizes",
+        HEAD
+        + """
+q, k = torch.ones(2, 4, 6, 8), torch.ones(2, 4, 6, 8)
+scores = torch.einsum("bhqd,bhdk->bhqk", q, k)  # <-
+assert scores.shape == (2, 4, 6, 6)
+""",
+    ),
+    "state for another batch": (
+        "layer-width",
+        HEAD
+        + """
+class Writer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(3, 5)
+    def forward(self, x, state):
+        return self.rnn(x, state)
+    def begin(self, samples):
+        return next(self.parameters()).new_zeros(1, samples, 5)
+writer = Writer()
+state = writer.begin(8)
+for _ in range(2):
+    out, state = writer(torch.ones(4, 8, 3), state)
+state = writer.begin(8)  # <-
+for _ in range(3):
+    out, state = writer(torch.ones(1, 1, 3), state)
+""",
+    ),
     "cat of unequal widths": (
         "stack-sizes",
         HEAD

@@ -3,6 +3,60 @@
 from . import HEAD
 
 MISTAKES = {
+    "rows of a configuration": (
+        "embedding-index",
+        """
+from dataclasses import dataclass
+import torch
+from torch import nn
+
+@dataclass
+class Config:
+    words: int = 12 # <-
+    width: int = 8
+
+class Tied(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.embed = nn.Embedding(c.words, c.width)
+        self.head = nn.Linear(c.width, c.words, bias=False)
+        self.embed.weight = self.head.weight
+
+    def forward(self, x):
+        return self.head(self.embed(x))
+
+print(Tied(Config())(torch.tensor([[3, 14]])).shape)
+""",
+    ),
+    "tokens of floats with a state": (
+        "target-dtype",
+        """
+import torch
+from torch import nn
+
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.rnn = nn.Embedding(5, 4), nn.LSTM(4, 6)
+
+    def forward(self, x, state):
+        return self.rnn(self.embed(x), state)
+
+state = torch.zeros(1, 2, 6), torch.zeros(1, 2, 6)
+tokens = torch.tensor([[1.0, 2.0], [3.0, 4.0]]) # <-
+print(Reader()(tokens, state)[0].shape)
+""",
+    ),
+    "column that unsqueeze made": (
+        "target-column",
+        """
+import torch
+from torch import nn
+
+y = torch.tensor([0, 2, 1])
+loss = nn.functional.cross_entropy(torch.randn(3, 3), y.unsqueeze(1)) # <-
+""",
+    ),
     "labels as a column from a loader": (
         "target-column",
         {
