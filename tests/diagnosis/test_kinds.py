@@ -22,6 +22,7 @@ from .traps import (
     sizes,
     steps,
     targets,
+    transfer,
 )
 
 # A trap of another kind that a repaired program may still have: it had it before.
@@ -31,12 +32,14 @@ WITHOUT_FIX = {
     "unused_layer", "optim_groups", "nan_in_batch", "slow_samples", "argmax_path",
     "loss_requires_grad_set", "optim_late_layer", "cat_func", "fn_wrong", "nan_std", "slow_getitem",
     "head_under_another_name", "leak_window", "leak_column", "leak_dataset", "mask_not_rotated",
+    "standard_class", "standard_helper", "standard_numpy",
 }  # fmt: skip
 
 
 MODULES = {m.__name__.rpartition(".")[2]: m for m in
            (arithmetic, copies, cuts, data, directions, evaluation, language, losses, models,
-            padding, pairs, samples, selection, sizes, steps, targets)}  # fmt: skip
+            padding, pairs, samples, selection, sizes, steps, targets,
+            transfer)}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=MODULES)
@@ -80,7 +83,7 @@ OF_THE_MACHINE = {"loader-slower-than-model"}
 
 def test_silent_on_programs_that_train_well():
     modules = (arithmetic, clean, cuts, directions, everyday, language, padding, pairs, samples,
-               selection, targets)  # fmt: skip
+               selection, targets, transfer)  # fmt: skip
     programs = {name: text for module in modules for name, text in module.CLEAN.items()}
     assert len(programs) >= 10
     said = doctored(programs, fixes=False)

@@ -76,6 +76,8 @@ class Watch:
     container(module)                after a ModuleList or Sequential is made
     apply(function, args, result)    after a custom autograd.Function ran
     saved(object)                    before ``torch.save``
+    loaded(object)                   after ``torch.load``, what it returned
+    optimizer_state(optimizer)       before a state is loaded into it
     loader_made(loader)              after a DataLoader is made
     seeded(seed)                     before the global random state is set
     asked(loader)                    before a batch is asked for
@@ -401,6 +403,8 @@ def _places():
             for name in ("register_forward_hook", "register_forward_pre_hook")
         ],
         "saved": [(torch, "save", _before("saved"))],
+        "loaded": [(torch, "load", _after("loaded", lambda a, k, r: (r,)))],
+        "optimizer_state": [(Optimizer, "load_state_dict", _before("optimizer_state"))],
         "seeded": [(room, "manual_seed", _before("seeded")) for room in (torch, random)],
     }
 

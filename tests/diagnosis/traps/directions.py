@@ -1,4 +1,67 @@
-"""Traps of which way the steps go: losses made larger, data made less likely, noise, triplets."""
+"""Traps of which way steps go: losses made larger, data made less likely, noise, triplets."""
+
+CLASSIFIED = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
+m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+opt = torch.optim.SGD(m.parameters(), lr=1e-1)
+def train(steps):
+    for i in range(steps):
+        ...
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+train(20)
+"""
+
+AUTOENCODED = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class VAE(nn.Module):
+    def __init__(self, d=20, h=32, z=4):
+        super().__init__()
+        self.enc = nn.Linear(d, h)
+        self.mu = nn.Linear(h, z)
+        self.logvar = nn.Linear(h, z)
+        self.dec = nn.Sequential(nn.Linear(z, h), nn.ReLU(), nn.Linear(h, d))
+
+    def reparameterize(self, mu, logvar):
+        ...
+        eps = torch.randn_like(std)
+        return mu + eps * std
+
+    def forward(self, x):
+        h = F.relu(self.enc(x))
+        mu, logvar = self.mu(h), self.logvar(h)
+        z = self.reparameterize(mu, logvar)
+        return self.dec(z), mu, logvar
+
+def loss_fn(recon, x, mu, logvar):
+    rec = F.mse_loss(recon, x, reduction="sum")
+    kl = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+    return (rec + kl) / len(x)
+
+def main():
+    torch.manual_seed(0)
+    x = torch.randn(256, 20)
+    model = VAE()
+    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for step in range(40):
+        xb = x[torch.randint(0, 256, (32,))]
+        recon, mu, logvar = model(xb)
+        loss = loss_fn(recon, xb, mu, logvar)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(loss.item())
+
+main()
+"""
 
 TRAPS = {
     "maximized": (
@@ -24,22 +87,11 @@ main()
     ),
     "negated": (
         "loss-made-larger",
-        """
-import torch
-from torch import nn
-import torch.nn.functional as F
-torch.manual_seed(0)
-x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
-m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
-opt = torch.optim.SGD(m.parameters(), lr=1e-1)
-def train(steps):
-    for i in range(steps):
-        loss = -F.cross_entropy(m(x), y)  #!
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-train(20)
+        CLASSIFIED.replace(
+            "        ...\n",
+            """        loss = -F.cross_entropy(m(x), y)  #!
 """,
+        ),
     ),
     "negated_later": (
         "loss-made-larger",
@@ -110,111 +162,38 @@ print(l)
     ),
     "one_hot_minimized": (
         "data-made-less-likely",
-        """
-import torch
-from torch import nn
-import torch.nn.functional as F
-torch.manual_seed(0)
-x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
-m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
-opt = torch.optim.SGD(m.parameters(), lr=1e-1)
-def train(steps):
-    for i in range(steps):
-        loss = (F.one_hot(y, 2).float() * F.log_softmax(m(x), dim=1)).sum(1).mean()  #!
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-train(20)
+        CLASSIFIED.replace(
+            "        ...\n",
+            """        loss = (F.one_hot(y, 2).float() * F.log_softmax(m(x), dim=1)).sum(1).mean()  #!
 """,
+        ),
     ),
     "bce_minimized": (
         "data-made-less-likely",
-        """
-import torch
-from torch import nn
-import torch.nn.functional as F
-torch.manual_seed(0)
-x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
-m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
-opt = torch.optim.SGD(m.parameters(), lr=1e-1)
-def train(steps):
-    for i in range(steps):
-        p = torch.sigmoid(m(x)[:, 0]); t = y.float()
+        CLASSIFIED.replace(
+            "        ...\n",
+            """        p = torch.sigmoid(m(x)[:, 0]); t = y.float()
         loss = (t * torch.log(p + 1e-8) + (1 - t) * torch.log(1 - p + 1e-8)).mean()  #!
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-train(20)
 """,
+        ),
     ),
     "gathered_minimized": (
         "data-made-less-likely",
-        """
-import torch
-from torch import nn
-import torch.nn.functional as F
-torch.manual_seed(0)
-x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
-m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
-opt = torch.optim.SGD(m.parameters(), lr=1e-1)
-def train(steps):
-    for i in range(steps):
-        lp = F.log_softmax(m(x), dim=1)
+        CLASSIFIED.replace(
+            "        ...\n",
+            """        lp = F.log_softmax(m(x), dim=1)
         picked = lp.gather(1, y.unsqueeze(1)).squeeze(1)
         loss = picked.mean()  #!
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-train(20)
 """,
+        ),
     ),
     "exp_of_log_variance": (
         "noise-scaled-by-variance",
-        """
-import torch
-from torch import nn
-import torch.nn.functional as F
-
-class VAE(nn.Module):
-    def __init__(self, d=20, h=32, z=4):
-        super().__init__()
-        self.enc = nn.Linear(d, h)
-        self.mu = nn.Linear(h, z)
-        self.logvar = nn.Linear(h, z)
-        self.dec = nn.Sequential(nn.Linear(z, h), nn.ReLU(), nn.Linear(h, d))
-
-    def reparameterize(self, mu, logvar):
-        std = torch.exp(logvar)  #!
-        eps = torch.randn_like(std)
-        return mu + eps * std
-
-    def forward(self, x):
-        h = F.relu(self.enc(x))
-        mu, logvar = self.mu(h), self.logvar(h)
-        z = self.reparameterize(mu, logvar)
-        return self.dec(z), mu, logvar
-
-def loss_fn(recon, x, mu, logvar):
-    rec = F.mse_loss(recon, x, reduction="sum")
-    kl = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
-    return (rec + kl) / len(x)
-
-def main():
-    torch.manual_seed(0)
-    x = torch.randn(256, 20)
-    model = VAE()
-    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
-    for step in range(40):
-        xb = x[torch.randint(0, 256, (32,))]
-        recon, mu, logvar = model(xb)
-        loss = loss_fn(recon, xb, mu, logvar)
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-    print(loss.item())
-
-main()
+        AUTOENCODED.replace(
+            "        ...\n",
+            """        std = torch.exp(logvar)  #!
 """,
+        ),
     ),
     "exp_renamed": (
         "noise-scaled-by-variance",
@@ -310,6 +289,64 @@ def main():
 main()
 """,
     ),
+    "triplet_swapped": (
+        "triplet-swapped",
+        """
+import torch
+from torch import nn
+
+def pick(mask):
+    rows = torch.nonzero(mask).flatten()
+    return rows[torch.randint(0, len(rows), (1,))].squeeze()
+
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.criterion = nn.TripletMarginLoss(margin=1.0)
+        self.opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def fit(self, x, y, steps=30):
+        for _ in range(steps):
+            a = torch.randint(0, len(x), (16,))
+            pos = torch.stack([pick(y == y[i]) for i in a])
+            neg = torch.stack([pick(y != y[i]) for i in a])
+            anchor, positive, negative = self.model(x[a]), self.model(x[pos]), self.model(x[neg])
+            loss = self.criterion(anchor, negative, positive)  #!
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+        return loss.item()
+
+torch.manual_seed(0)
+y = torch.arange(100) % 5
+x = torch.randn(5, 8)[y] + 0.3 * torch.randn(100, 8)
+print(Trainer(nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))).fit(x, y))
+""",
+    ),
+    "triplet_function": (
+        "triplet-swapped",
+        """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+def main():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+    centers = torch.randn(5, 8)
+    for step in range(30):
+        k = torch.randint(0, 5, (32,))
+        a, p = (centers[k] + 0.3 * torch.randn(32, 8) for _ in range(2))
+        n = centers[(k + 1) % 5] + 0.3 * torch.randn(32, 8)
+        loss = F.triplet_margin_loss(net(a), net(n), net(p), margin=0.5)  #!
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+main()
+""",
+    ),
 }
 
 CLEAN = {
@@ -345,39 +382,17 @@ def train(steps):
         opt.step()
 train(20)
 """,
-    "d_nll": """
-import torch
-from torch import nn
-import torch.nn.functional as F
-torch.manual_seed(0)
-x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
-m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
-opt = torch.optim.SGD(m.parameters(), lr=1e-1)
-def train(steps):
-    for i in range(steps):
-        loss = -F.log_softmax(m(x), dim=1).gather(1, y[:, None]).mean()
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-train(20)
+    "d_nll": CLASSIFIED.replace(
+        "        ...\n",
+        """        loss = -F.log_softmax(m(x), dim=1).gather(1, y[:, None]).mean()
 """,
-    "d_nll2": """
-import torch
-from torch import nn
-import torch.nn.functional as F
-torch.manual_seed(0)
-x = torch.randn(256, 10); y = (x[:, 0] > 0).long()
-m = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
-opt = torch.optim.SGD(m.parameters(), lr=1e-1)
-def train(steps):
-    for i in range(steps):
-        ll = torch.distributions.Categorical(logits=m(x)).log_prob(y)
+    ),
+    "d_nll2": CLASSIFIED.replace(
+        "        ...\n",
+        """        ll = torch.distributions.Categorical(logits=m(x)).log_prob(y)
         loss = 0 - ll.mean()
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-train(20)
 """,
+    ),
     "d_adv": """
 import torch
 from torch import nn
@@ -470,96 +485,16 @@ for i in range(20):
     loss = F.mse_loss(dec(z), x, reduction="sum") / 256 + kl.sum(1).mean()
     opt.zero_grad(); loss.backward(); opt.step()
 """,
-    "v_half": """
-import torch
-from torch import nn
-import torch.nn.functional as F
-
-class VAE(nn.Module):
-    def __init__(self, d=20, h=32, z=4):
-        super().__init__()
-        self.enc = nn.Linear(d, h)
-        self.mu = nn.Linear(h, z)
-        self.logvar = nn.Linear(h, z)
-        self.dec = nn.Sequential(nn.Linear(z, h), nn.ReLU(), nn.Linear(h, d))
-
-    def reparameterize(self, mu, logvar):
-        std = torch.exp(logvar / 2)
-        eps = torch.randn_like(std)
-        return mu + eps * std
-
-    def forward(self, x):
-        h = F.relu(self.enc(x))
-        mu, logvar = self.mu(h), self.logvar(h)
-        z = self.reparameterize(mu, logvar)
-        return self.dec(z), mu, logvar
-
-def loss_fn(recon, x, mu, logvar):
-    rec = F.mse_loss(recon, x, reduction="sum")
-    kl = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
-    return (rec + kl) / len(x)
-
-def main():
-    torch.manual_seed(0)
-    x = torch.randn(256, 20)
-    model = VAE()
-    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
-    for step in range(40):
-        xb = x[torch.randint(0, 256, (32,))]
-        recon, mu, logvar = model(xb)
-        loss = loss_fn(recon, xb, mu, logvar)
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-    print(loss.item())
-
-main()
+    "v_half": AUTOENCODED.replace(
+        "        ...\n",
+        """        std = torch.exp(logvar / 2)
 """,
-    "v_sqrt": """
-import torch
-from torch import nn
-import torch.nn.functional as F
-
-class VAE(nn.Module):
-    def __init__(self, d=20, h=32, z=4):
-        super().__init__()
-        self.enc = nn.Linear(d, h)
-        self.mu = nn.Linear(h, z)
-        self.logvar = nn.Linear(h, z)
-        self.dec = nn.Sequential(nn.Linear(z, h), nn.ReLU(), nn.Linear(h, d))
-
-    def reparameterize(self, mu, logvar):
-        std = torch.exp(logvar).sqrt()
-        eps = torch.randn_like(std)
-        return mu + eps * std
-
-    def forward(self, x):
-        h = F.relu(self.enc(x))
-        mu, logvar = self.mu(h), self.logvar(h)
-        z = self.reparameterize(mu, logvar)
-        return self.dec(z), mu, logvar
-
-def loss_fn(recon, x, mu, logvar):
-    rec = F.mse_loss(recon, x, reduction="sum")
-    kl = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
-    return (rec + kl) / len(x)
-
-def main():
-    torch.manual_seed(0)
-    x = torch.randn(256, 20)
-    model = VAE()
-    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
-    for step in range(40):
-        xb = x[torch.randint(0, 256, (32,))]
-        recon, mu, logvar = model(xb)
-        loss = loss_fn(recon, xb, mu, logvar)
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-    print(loss.item())
-
-main()
+    ),
+    "v_sqrt": AUTOENCODED.replace(
+        "        ...\n",
+        """        std = torch.exp(logvar).sqrt()
 """,
+    ),
     "v_logstd": """
 import torch
 from torch import nn
@@ -602,6 +537,48 @@ def main():
         loss.backward()
         opt.step()
     print(loss.item())
+
+main()
+""",
+    "t_func": """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+def main():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+    centers = torch.randn(5, 8)
+    for step in range(30):
+        k = torch.randint(0, 5, (32,))
+        a, p = (centers[k] + 0.3 * torch.randn(32, 8) for _ in range(2))
+        n = centers[(k + 1) % 5] + 0.3 * torch.randn(32, 8)
+        loss = F.triplet_margin_loss(net(a), net(p), net(n), margin=0.5)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+main()
+""",
+    "t_words": """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+def main():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+    centers = torch.randn(5, 8)
+    for step in range(30):
+        k = torch.randint(0, 5, (32,))
+        a, p = (centers[k] + 0.3 * torch.randn(32, 8) for _ in range(2))
+        n = centers[(k + 1) % 5] + 0.3 * torch.randn(32, 8)
+        loss = F.triplet_margin_loss(net(a), negative=net(n), positive=net(p), margin=0.5)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
 
 main()
 """,

@@ -1,4 +1,4 @@
-"""Traps of what is kept along the way: the best checkpoint, averages of weights, resumed runs."""
+"""Traps of what is kept along the way: best checkpoints, averages of weights, resumed runs."""
 
 HEAD = """
 import torch
@@ -17,6 +17,41 @@ def evaluate():
     model.eval()
     with torch.no_grad():
         return nn.functional.mse_loss(model(x[200:]), y[200:]).item()
+"""
+
+RESUMED = """
+import torch, os, tempfile
+from torch import nn
+
+PATH = os.path.join(tempfile.mkdtemp(), "ck.pt")
+
+class Trainer:
+    def __init__(self):
+        self.model = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 1))
+        self.opt = torch.optim.Adam(self.model.parameters(), lr=1e-3)
+        self.epoch = 0
+
+    def save(self):
+        states = {"model": self.model.state_dict(), "optimizer": self.opt.state_dict()}
+        torch.save({**states, "epoch": self.epoch}, PATH)
+
+    def resume(self):
+        ck = torch.load(PATH)
+        ...
+
+    def fit(self, x, y, epochs):
+        for self.epoch in range(self.epoch, epochs):
+            for i in range(0, 200, 50):
+                loss = nn.functional.mse_loss(self.model(x[i:i+50]), y[i:i+50])
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+        return loss.item()
+
+torch.manual_seed(0)
+x = torch.randn(200, 10); y = x[:, :1] * 2
+t = Trainer(); t.fit(x, y, 5); t.save()
+t2 = Trainer(); t2.resume(); print(t2.fit(x, y, 10))
 """
 
 TRAPS = {
@@ -251,6 +286,46 @@ for epoch in range(20):
     av.update(m)
 """,
     ),
+    "resume_without_optimizer": (
+        "optimizer-not-resumed",
+        RESUMED.replace(
+            "        ...\n",
+            """        self.model.load_state_dict(ck["model"])  #!
+        self.epoch = ck["epoch"]
+""",
+        ),
+    ),
+    "resume_main": (
+        "optimizer-not-resumed",
+        """
+import os
+import tempfile
+import torch
+from torch import nn
+
+FILE = os.path.join(tempfile.mkdtemp(), "last.pt")
+torch.manual_seed(0)
+x = torch.randn(200, 10)
+y = x[:, :1] * 2
+
+def run(epochs):
+    model, start = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 1)), 0
+    if os.path.exists(FILE):
+        saved = torch.load(FILE)
+        model.load_state_dict(saved["net"])  #!
+        start = saved.get("step") + 1
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2, momentum=0.9)
+    for step in range(start, epochs):
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        torch.save({"net": model.state_dict(), "optim": optimizer.state_dict(), "step": step}, FILE)
+
+run(10)
+run(20)
+""",
+    ),
 }
 
 CLEAN = {
@@ -391,5 +466,87 @@ def main():
         for a, p in zip(avg.parameters(), m.parameters()):
             a.data.mul_(decay).add_(p.data, alpha=1 - decay)
 main()
+""",
+    "r_ok": RESUMED.replace(
+        "        ...\n",
+        """        self.model.load_state_dict(ck["model"])
+        self.epoch = ck["epoch"]
+        self.opt.load_state_dict(ck["optimizer"])
+""",
+    ),
+    "r_finetune": RESUMED.replace(
+        "        ...\n",
+        """        self.model.load_state_dict(ck["model"])
+""",
+    ),
+    "r_sgd": """
+import torch, os, tempfile
+from torch import nn
+
+PATH = os.path.join(tempfile.mkdtemp(), "ck.pt")
+
+class Trainer:
+    def __init__(self):
+        self.model = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 1))
+        self.opt = torch.optim.SGD(self.model.parameters(), lr=1e-3)
+        self.epoch = 0
+
+    def save(self):
+        states = {"model": self.model.state_dict(), "optimizer": self.opt.state_dict()}
+        torch.save({**states, "epoch": self.epoch}, PATH)
+
+    def resume(self):
+        ck = torch.load(PATH)
+        self.model.load_state_dict(ck["model"])
+        self.epoch = ck["epoch"]
+
+    def fit(self, x, y, epochs):
+        for self.epoch in range(self.epoch, epochs):
+            for i in range(0, 200, 50):
+                loss = nn.functional.mse_loss(self.model(x[i:i+50]), y[i:i+50])
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+        return loss.item()
+
+torch.manual_seed(0)
+x = torch.randn(200, 10); y = x[:, :1] * 2
+t = Trainer(); t.fit(x, y, 5); t.save()
+t2 = Trainer(); t2.resume(); print(t2.fit(x, y, 10))
+""",
+    "r_back": """
+import torch, os, tempfile
+from torch import nn
+
+PATH = os.path.join(tempfile.mkdtemp(), "ck.pt")
+
+class Trainer:
+    def __init__(self):
+        self.model = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 1))
+        self.opt = torch.optim.Adam(self.model.parameters(), lr=1e-3)
+        self.epoch = 0
+
+    def save(self):
+        states = {"model": self.model.state_dict(), "optimizer": self.opt.state_dict()}
+        torch.save({**states, "epoch": self.epoch}, PATH)
+
+    def resume(self):
+        ck = torch.load(PATH)
+        self.model.load_state_dict(ck["model"])
+        self.epoch = ck["epoch"]
+
+    def fit(self, x, y, epochs):
+        for self.epoch in range(self.epoch, epochs):
+            for i in range(0, 200, 50):
+                loss = nn.functional.mse_loss(self.model(x[i:i+50]), y[i:i+50])
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+        return loss.item()
+
+torch.manual_seed(0)
+x = torch.randn(200, 10); y = x[:, :1] * 2
+t = Trainer(); t.fit(x, y, 5); t.save()
+t.resume(); print(t.fit(x, y, 10))
 """,
 }

@@ -128,9 +128,7 @@ class Moving(Check):
 
     def findings(self, doctor):
         return [
-            self.finding(one)
-            for one in self.seen.values()
-            if one.times == one.looks >= LEAST_TIMES
+            self.finding(one) for one in self.seen.values() if one.times == one.looks >= LEAST_TIMES
         ]
 
     def finding(self, one):
