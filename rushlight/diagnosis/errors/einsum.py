@@ -65,7 +65,7 @@ def _disagreement(terms, shapes, texts) -> str | None:
 
 
 def _orders(terms, shapes):
-    """(number, letters) of operands whose letters fit otherwise: least changed, then last, first."""
+    """(number, letters) of operands whose letters fit otherwise: least changed first, then last."""
     found = []
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         if len(term) != len(shape) or len(term) > 5:
