@@ -164,7 +164,8 @@ print(l)
         "data-made-less-likely",
         CLASSIFIED.replace(
             "        ...\n",
-            """        loss = (F.one_hot(y, 2).float() * F.log_softmax(m(x), dim=1)).sum(1).mean()  #!
+            """        log_probs, one_hot = F.log_softmax(m(x), dim=1), F.one_hot(y, 2).float()
+        loss = (one_hot * log_probs).sum(1).mean()  #!
 """,
         ),
     ),

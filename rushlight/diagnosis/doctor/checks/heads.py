@@ -86,9 +86,9 @@ class Heads(Check):
         count, total = sum(p.numel() for p in weights), sum(p.numel() for p in others)
         evidence = [
             (
-                f"{ast.unparse(target)}: {count:,} of {total:,} values, made anew and never loaded, "
-                f"did not change in {self.steps} steps; {sum(p.numel() for p in trained):,} others "
-                "are trained"
+                f"{ast.unparse(target)}: {count:,} of {total:,} values, made anew and never "
+                f"loaded, did not change in {self.steps} steps; "
+                f"{sum(p.numel() for p in trained):,} others are trained"
             )
         ]
         text = f"{ast.unparse(target)}.requires_grad_(True)"
