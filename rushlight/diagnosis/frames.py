@@ -112,6 +112,12 @@ class Failed:
         known = self.source is not None and self.node is not None
         return self.source.loops_around(self.node) if known else []
 
+    @property
+    def went_on(self) -> bool:
+        """Whether its loop has ended since, so that names may stand for other values by now."""
+        loop = next(iter(self.loops), None)
+        return loop is not None and not loop.lineno <= (self.frame.f_lineno or 0) <= loop.end_lineno
+
     def fix(self, text: str, shown: str | None = None, **parts) -> Fix:
         """The failing expression becomes other text."""
         return self.source.fix(self.node, text, shown, **parts)

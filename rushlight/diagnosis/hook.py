@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import threading
 
 _silent = False
 
@@ -43,6 +44,7 @@ def add_note(error: BaseException) -> None:
 def install() -> None:
     """Explains exceptions that reach the top, then calls the hook that stood there."""
     _into_ipython()
+    _into_threads()
     before = sys.excepthook
     if getattr(before, "is_rushlights", False):
         return
@@ -53,6 +55,21 @@ def install() -> None:
 
     hook.is_rushlights = True
     sys.excepthook = hook
+
+
+def _into_threads() -> None:
+    """Explains exceptions that end a thread."""
+    before = threading.excepthook
+    if hasattr(before, "without_note"):
+        return
+
+    def hook(args, /):
+        if args.exc_value is not None:
+            add_note(args.exc_value)
+        before(args)
+
+    hook.without_note = before
+    threading.excepthook = hook
 
 
 def _into_ipython() -> None:

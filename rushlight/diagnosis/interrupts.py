@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-import time
+from time import monotonic
 from types import FrameType
 
 from rushlight import _C
@@ -90,11 +90,11 @@ def alarm_held(counted: bool = False):
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    began = time.monotonic()
+    began = monotonic()
     left, interval = signal.setitimer(signal.ITIMER_REAL, 0)
     try:
         yield
     finally:
         if left:
-            spent = time.monotonic() - began if counted else 0.0
+            spent = monotonic() - began if counted else 0.0
             signal.setitimer(signal.ITIMER_REAL, max(left - spent, 1e-6), interval)

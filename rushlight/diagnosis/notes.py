@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from .finding import WIDTH, Finding, plain
 
 MOST_LINES = 21
+MOST_PARTS = 20
 NOT_TRIED = "not tried; rushlight doctor tries it"
 
 _explained: set[tuple] = set()
@@ -48,6 +51,31 @@ def finding_of(error: BaseException) -> Finding | None:
     return finding
 
 
+def explained(error: BaseException | None, rules) -> Iterator[tuple[Exception, Finding]]:
+    """What the rules know of an exception, or else of those that it came from or is a group of."""
+    for one in _printed(error):
+        finding = rules(one) if isinstance(one, Exception) else None
+        if finding is not None:
+            yield one, finding
+            if one is error:
+                return
+
+
+def _printed(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and all those that are printed with it."""
+    open_ones, seen = [error], set()
+    while open_ones and len(seen) < MOST_PARTS:
+        one = open_ones.pop(0)
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        if isinstance(one, BaseExceptionGroup):
+            open_ones += one.exceptions
+        hidden = one.__suppress_context__ or one.__cause__ is not None
+        open_ones.append(one.__cause__ if hidden else one.__context__)
+
+
 def is_new(finding: Finding) -> bool:
     """Whether this kind was not yet explained at this place; from now on it was."""
     key = (finding.id, finding.file, finding.line)
@@ -57,9 +85,8 @@ def is_new(finding: Finding) -> bool:
     return True
 
 
-def explain(error: BaseException) -> Finding | None:
-    """Adds a note if a rule knows the exception's kind; a place explained before is silent."""
-    finding = finding_of(error)
-    if finding is not None and is_new(finding):
-        error.add_note(note_text(finding))
-    return finding
+def explain(error: BaseException) -> None:
+    """Adds notes where a rule knows the exception's kind; a place explained before is silent."""
+    for one, finding in explained(error, finding_of):
+        if is_new(finding):
+            one.add_note(note_text(finding))

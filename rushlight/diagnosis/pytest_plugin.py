@@ -20,12 +20,12 @@ def pytest_runtest_makereport(item, call):
     if not hook.is_wanted() or not isinstance(error, Exception) or report.outcome != "failed":
         return
     try:
-        from .notes import finding_of, note_text
+        from .notes import explained, finding_of, note_text
 
-        finding = finding_of(error)
+        findings = [finding for _, finding in explained(error, finding_of)]
     except Exception as failure:  # an explanation that fails must not fail a test's report
         if is_interrupt(failure):
             raise
         return
-    if finding is not None:
+    for finding in findings:
         report.sections.append(("Rushlight", note_text(finding).strip("\n")))

@@ -20,9 +20,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import warnings
 from dataclasses import dataclass
+from time import monotonic
 
 from rushlight import _C
 
@@ -81,7 +81,7 @@ def _apart(call, seconds: float) -> tuple[Outcome, object]:
         _answer(call, writing)
     os.close(writing)
     try:
-        answer = _read(reading, time.monotonic() + seconds)
+        answer = _read(reading, monotonic() + seconds)
     finally:
         os.close(reading)
         with contextlib.suppress(ProcessLookupError):
@@ -107,7 +107,7 @@ def _read(pipe: int, until: float) -> bytes:
     parts: list[bytes] = []
     with selectors.DefaultSelector() as ready:
         ready.register(pipe, selectors.EVENT_READ)
-        while ready.select(max(0.0, until - time.monotonic())):
+        while ready.select(max(0.0, until - monotonic())):
             part = os.read(pipe, 1 << 16)
             if not part:
                 return b"".join(parts)

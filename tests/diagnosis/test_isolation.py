@@ -116,3 +116,24 @@ def test_fixes_of_one_kind_at_two_places_in_a_program_that_ends_in_an_error(tmp_
     assert found == [("modules-in-plain-list", 6), ("modules-in-plain-list", 12)]
     for finding in report.findings:
         assert [fix["tried"] for fix in finding["fixes"]] == ["script run again"]
+
+
+NO_CLOCK = """
+import time
+import torch
+def refuse(*ignored):
+    raise RuntimeError("no clock")
+time.perf_counter = time.monotonic = time.time = refuse
+model = torch.nn.Linear(2, 1)
+opt = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range(40):
+    model(torch.ones(4, 2)).sum().backward()
+    opt.step()
+print("done")
+"""
+
+
+def test_a_program_that_replaces_the_clock_is_watched(tmp_path):
+    report = Report(tmp_path, NO_CLOCK)
+    assert report.stdout == "done\n" and report.ids == ["gradients-never-zeroed"]
+    assert "failed" not in report.stderr

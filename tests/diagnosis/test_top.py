@@ -10,7 +10,7 @@ import pytest
 from rushlight.diagnosis import hook, notes
 from rushlight.diagnosis.finding import Edit, Finding, Fix
 
-from .doctor import run, write
+from .doctor import Report, run, write
 from .test_shapes import CLASSES
 
 NO_EVAL = """
@@ -155,6 +155,71 @@ def test_a_program_without_a_file_is_explained_as_python_prints_it(tmp_path, fla
     assert "1. a @ b.T   (this call tried)" in done.stderr
     before = done.stderr[: done.stderr.index("a @ b: the inner")]
     assert "a @ b" not in before or sys.version_info >= (3, 13)
+
+
+PRODUCT = "torch.ones(2, 3) @ torch.ones(4, 3)"
+CAUSE = f"""
+import torch
+def load():
+    try:
+        return {PRODUCT}
+    except RuntimeError as error:
+        raise ValueError("no model") from error
+load()
+"""
+GROUP = f"""
+import torch
+errors = []
+def attempt(work):
+    try:
+        work()
+    except RuntimeError as error:
+        errors.append(error)
+attempt(lambda: {PRODUCT})
+attempt(lambda: torch.ones(2) + torch.ones(3))
+raise ExceptionGroup("all of them", errors)
+"""
+THREAD = f"""
+import threading
+import torch
+def work():
+    {PRODUCT}
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"""
+LATER = """
+import torch
+for n in (3, 2, 4):
+    try:
+        torch.ones(2) + torch.ones(n)
+    except RuntimeError as error:
+        first = error
+        break
+n = 7
+raise first
+"""
+
+
+@pytest.mark.parametrize("program", [CAUSE, THREAD], ids=["cause", "thread"])
+def test_what_is_printed_on_the_way_is_explained(tmp_path, program):
+    done = run(tmp_path, program)
+    assert done.stderr.count("[matmul-shapes] at script.py:") == 1
+    report = Report(tmp_path, program)
+    assert report.ids == ["matmul-shapes"]
+    assert report.findings[0]["fixes"][0]["tried"] == "script run again"
+    assert "matmul-shapes" not in report.stderr.partition("-- doctor")[0]
+
+
+def test_each_exception_of_a_group_is_explained(tmp_path):
+    said = run(tmp_path, GROUP).stderr
+    assert "[matmul-shapes] at script.py:" in said and "[broadcast-shapes] at script.py:" in said
+    assert Report(tmp_path, GROUP).ids == ["matmul-shapes", "broadcast-shapes"]
+
+
+def test_an_error_of_a_loop_that_is_over_is_not_explained_by_later_values(tmp_path):
+    done = run(tmp_path, LATER)
+    assert done.returncode == 1 and "more: rushlight explain" not in done.stderr
 
 
 USED = "model = Classifier()\nlogits = model(torch.randint(0, 100, (8, 12)))\n"

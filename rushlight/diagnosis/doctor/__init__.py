@@ -6,10 +6,11 @@ import contextlib
 import dataclasses
 import os
 import sys
-import time
+import threading
 from collections import Counter
+from time import perf_counter
 
-from .. import changes, registry, trial
+from .. import changes, notes, registry, trial
 from ..finding import SEVERITIES, Edit, Finding, line_of, plain
 from ..frames import message_of
 from . import loaders, passes, watch
@@ -29,6 +30,7 @@ class Doctor:
         self.trials = trials
         self.ignored = ignored
         self.error: BaseException | None = None
+        self.of_threads: list[BaseException] = []  # those that ended threads
         self.status = 0
         self.stderr = sys.stderr  # the program may put another in its place
         self.failed: dict[int, object] = {}  # checks that are not to be relied on
@@ -44,11 +46,20 @@ class Doctor:
         """Runs ``program()``, which gives (exit status, error), under watch; returns the status."""
         self._each("start")
         self.watch.start()
-        began = time.perf_counter()
+        before = threading.excepthook
+
+        def ended(args, /):
+            self.of_threads.append(args.exc_value)
+            getattr(before, "without_note", before)(args)  # the report explains it
+
+        threading.excepthook = ended
+        began = perf_counter()
         try:
             self.status, self.error = program()
         finally:
-            self.seconds = time.perf_counter() - began
+            self.seconds = perf_counter() - began
+            if threading.excepthook is ended:  # the program may have put its own
+                threading.excepthook = before
             self.watch.stop()
             self.failed.update(self.watch.unreliable)
             self._each("stop")
@@ -82,10 +93,8 @@ class Doctor:
         from ..errors import diagnose
 
         found: list[Finding] = []
-        if isinstance(self.error, Exception):
-            explained = diagnose(self.error)
-            if explained is not None:
-                found.append(explained)
+        for error in (self.error, *self.of_threads):
+            found += [finding for _, finding in notes.explained(error, diagnose)]
         found += [f for f in self._each("findings") if f is not None]
         kept = [f for f in _without_effects(_one_per_cause(found)) if not self._is_silenced(f)]
         kept.sort(key=lambda f: SEVERITIES.index(f.severity))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-import time
 import weakref
 from functools import cached_property
+from time import perf_counter
 
 from rushlight import _C, overrides
 from rushlight._C import TensorBase
@@ -190,7 +190,7 @@ class Calls(overrides.TorchFunctionMode):
         if self.inside or name == "__set__" or _C._count_transforms(0):
             self.spent += QUICK
             return
-        began = time.perf_counter()
+        began = perf_counter()
         self.inside = True
         try:
             self._see(name, args, kwargs, result)
@@ -202,7 +202,7 @@ class Calls(overrides.TorchFunctionMode):
                 raise
         finally:
             self.inside = False
-            self.spent += time.perf_counter() - began + QUICK
+            self.spent += perf_counter() - began + QUICK
 
     def _see(self, name, args, kwargs, result) -> None:
         frame = frame_here(3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from time import perf_counter
 
 LEAST_TURNS = 32  # that are heard in full, however slow the machine is, and so are
 LEAST_SECONDS = 0.25  # the first ones
@@ -23,7 +23,7 @@ class Rests:
     def __init__(self, spent):
         self.resting = False
         self.turns = self.missed = 0
-        self._spent, self._began = spent, time.perf_counter()
+        self._spent, self._began = spent, perf_counter()
         self._until = LEAST_TURNS  # the turn from which on a rest may begin
         self._latest = 0  # the turn at which a rest ends, though its owner was not met again
         self._kind, self._owner, self._woken = CALL, None, False
@@ -44,7 +44,7 @@ class Rests:
         self.missed += self.resting
         if self.turns < (self._latest if self.resting and owner != self._owner else self._until):
             return
-        passed = time.perf_counter() - self._began
+        passed = perf_counter() - self._began
         late = passed > LEAST_SECONDS and self._spent() > MOST_SHARE * passed
         if late and not self._woken:
             self.resting, self._owner, self._latest = True, owner, self.turns + 4 * WINDOW

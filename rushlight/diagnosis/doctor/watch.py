@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import time
 import traceback
 import weakref
 from collections import defaultdict
+from time import perf_counter
 
 from rushlight import _C, nn
 
@@ -158,7 +158,7 @@ class Watch:
 
         What a signal's handler raises meanwhile goes to the program, once all were called.
         """
-        calls, began, interrupt = self.calls, time.perf_counter(), None
+        calls, began, interrupt = self.calls, perf_counter(), None
         inside = calls is not None and calls.inside
         if calls is not None:
             calls.inside = True
@@ -183,7 +183,7 @@ class Watch:
             if calls is not None:
                 calls.inside = inside
             if event != "op":  # those are counted where they come from
-                self.spent += time.perf_counter() - began
+                self.spent += perf_counter() - began
 
     def failed(self, error, listener=None) -> None:
         """A listener failed: told only where somebody works on the doctor itself."""
@@ -441,17 +441,17 @@ class _Batches:
             known = self.of.get(batches)
             if known is not None:
                 watch.tell("asked", known[0])
-                known[1] = time.perf_counter()
+                known[1] = perf_counter()
 
         def after(batch, batches):
             known = self.of.get(batches)
             if known is None:
                 return
             loader, asked, given, _ = known
-            now = time.perf_counter()
+            now = perf_counter()
             watch.tell("waited", loader, now - asked, asked - given if given else 0.0)
             watch.tell("batch", loader, batch)
-            known[2] = time.perf_counter()
+            known[2] = perf_counter()
 
         def failed(error, batches):
             known = self.of.get(batches)

@@ -98,7 +98,7 @@ def diagnose(error: BaseException) -> Finding | None:
             continue
         raised = Raised(error, match)
         try:
-            if not raised.frames:
+            if not raised.frames or raised.innermost.went_on:
                 return None
             found = rule.look(raised)
         except Exception as failure:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-import time
 import weakref
+from time import perf_counter
 
 from rushlight import _C
 
@@ -309,8 +309,8 @@ def _cost_of_a_read() -> float:
 
     t, times = torch.ones(100), []
     for _ in range(5):
-        began = time.perf_counter()
+        began = perf_counter()
         for i in range(100):
             t[i].item()
-        times.append((time.perf_counter() - began) / 100)
+        times.append((perf_counter() - began) / 100)
     return min(times)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import sys
 import threading
-import time
 import weakref
 from collections import Counter
+from time import perf_counter, sleep
 from typing import ClassVar
 
 from ... import changes, trial
@@ -58,7 +58,7 @@ class Sampler(threading.Thread):
 
     def run(self):
         while not self.ended:
-            time.sleep(0.002)
+            sleep(0.002)
             if not self.loading:
                 continue
             frame = sys._current_frames().get(self.thread)
@@ -77,10 +77,10 @@ def _seconds_of_a_sample(dataset) -> float | None:
 
     def each() -> float:
         count = min(64, len(dataset))
-        began = time.perf_counter()
+        began = perf_counter()
         for i in range(count):
             dataset[i]
-        return (time.perf_counter() - began) / count
+        return (perf_counter() - began) / count
 
     return trial.apart(each, 1.0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import statistics
-import time
+from time import perf_counter
 from typing import ClassVar
 
 from rushlight import nn
@@ -124,7 +124,7 @@ class Magnitudes(Check):
 
     def start(self, doctor):
         self.watched, self.before, self.loss = {}, None, None
-        self.began = time.perf_counter()
+        self.began = perf_counter()
         self.passes, self.flat = doctor.passes, {}
         watch = doctor.watch
         watch.on("optimizer", self.optimizer)
@@ -154,7 +154,7 @@ class Magnitudes(Check):
             w.losses.append(self.loss)
         if w.steps < w.next:
             return
-        began = time.perf_counter()
+        began = perf_counter()
         w.step_site = w.step_site or places.here()
         self.before, count = [], 0
         for group in optimizer.param_groups:
@@ -164,14 +164,14 @@ class Magnitudes(Check):
                 count += p.numel()
                 if count <= MOST_VALUES or not self.before:
                     self.before.append((p, p.detach().clone()))
-        w.spent += time.perf_counter() - began
+        w.spent += perf_counter() - began
 
     def stepped(self, optimizer):
         w = self.watched.get(id(optimizer))
         pairs, self.before = self.before, None
         if w is None or not pairs:
             return
-        began = time.perf_counter()
+        began = perf_counter()
         look = Look(w.steps, self.loss)
         for p, old in pairs:
             new = p.detach()
@@ -183,7 +183,7 @@ class Magnitudes(Check):
             if p.itemsize == 2:
                 look.kept.append(float((new == old).float().mean()))
         w.looks.append(look)
-        now = time.perf_counter()
+        now = perf_counter()
         w.spent += now - began
         if w.spent > 0.02 * (now - self.began):
             w.every = min(2 * w.every, 4096)
