@@ -11,6 +11,7 @@ from rushlight import _C, nn
 
 from .. import changes, upstream
 from ..finding import Edit, Finding, Related
+from ..frames import called
 from ..source import Source
 from ..unfolded import on_lines_of_their_own
 from . import calls
@@ -81,6 +82,11 @@ def call_at(site: Site) -> ast.Call | None:
     while node is not None and not isinstance(node, (ast.Call, ast.stmt)):
         node = getattr(node, "parent", None)
     return node if isinstance(node, ast.Call) else None
+
+
+def is_of(site: Site, *names: str) -> bool:
+    """Whether the program itself runs an op of these at a site, not what it calls there."""
+    return not isinstance(site.node, ast.Call) or called(site.node) in names
 
 
 def around(node: ast.AST) -> Iterator[ast.AST]:

@@ -84,8 +84,8 @@ class Itself(Check):
         return [self.finding(s, *one) for s, one in self.seen.items()]
 
     def finding(self, site, name, shape, steps):
-        if isinstance(site.node, ast.Call) and called(site.node) not in COMPARING:
-            return None  # a library compares: a value with itself, say, to see whether it is NaN
+        if not places.is_of(site, *COMPARING):  # x == x within a library tells whether it is NaN
+            return None
         nodes = [places.operand(site, n) for n in (0, 1)]
         if None in nodes or ast.unparse(nodes[0]) == ast.unparse(nodes[1]):
             return None

@@ -82,6 +82,8 @@ class WithoutSlope(Check):
                 return []
         out, told = [], set()
         for name, site, leaves, count in self.cuts.values():
+            if not places.is_of(site, name):  # what checks its arguments, say
+                continue
             mine = (leaves & dead.keys()) - told
             if mine and count >= 0.5 * self.steps and not leaves & self.lively:
                 told |= mine
