@@ -353,6 +353,53 @@ for i in range(20):
     opt.zero_grad(); loss.backward(); opt.step()
 """,
     ),
+    "rebound_by_argument": (
+        "parameter-name-rebound",
+        """
+import torch
+from torch import nn
+
+def update(p, lr):
+    p = p - lr * p.grad  #!
+
+def main():
+    torch.manual_seed(0)
+    net = nn.Linear(3, 1)
+    for i in range(20):
+        loss = (net(torch.randn(16, 3)) - 1).pow(2).mean()
+        net.zero_grad(); loss.backward()
+        with torch.no_grad():
+            for p in net.parameters():
+                update(p, 0.1)
+main()
+""",
+    ),
+    "normalized_then_summed": (
+        "normalized-wrong-dimension",
+        """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class Contrast:
+    def __init__(self, net, t=0.1):
+        self.net, self.t = net, t
+        self.opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+    def embed(self, x):
+        return F.normalize(self.net(x), p=2, dim=0)  #!
+    def step(self, one, two):
+        a, b = self.embed(one), self.embed(two)
+        loss = (1 - (a * b).sum(dim=1)).pow(2).mean() / self.t
+        self.opt.zero_grad(); loss.backward(); self.opt.step()
+        return loss
+
+torch.manual_seed(0)
+c = Contrast(nn.Linear(10, 8))
+for i in range(20):
+    x = torch.randn(32, 10)
+    c.step(x, x + 0.1 * torch.randn_like(x))
+""",
+    ),
 }
 
 CLEAN = {
@@ -473,5 +520,65 @@ q, k, v = torch.randn(3, 4, 2, 6, 8, requires_grad=True)
 opt = torch.optim.Adam([head], 1e-3)
 q, k = F.normalize(q, dim=-1), k / k.norm(dim=-1, keepdim=True).clamp(min=1e-6)
 attention = (q @ k.transpose(-2, -1) * 10).softmax(-1) @ v
+""",
+    "rebound_and_read": """
+import torch
+from torch import nn
+
+class Fit:
+    def __init__(self):
+        self.w = torch.zeros(3, 1, requires_grad=True)
+    def run(self, x, y):
+        for i in range(10):
+            loss = ((x @ self.w - y) ** 2).mean()
+            loss.backward()
+            with torch.no_grad():
+                w = self.w
+                w = w - 0.1 * w.grad
+                self.w.copy_(w)
+            self.w.grad = None
+
+def shrunk(p):
+    p = p * 0.5
+    return p.norm()
+
+def smallest(p, times):
+    best = None
+    for i in range(times):
+        if best is not None:
+            best = p.norm()
+        p = p * 0.9
+        best = 1.0
+    return best
+
+torch.manual_seed(0)
+x = torch.randn(64, 3)
+Fit().run(x, x.sum(1, keepdim=True))
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), 0.1)
+for i in range(10):
+    loss = net(x).pow(2).mean()
+    loss = loss + 0.01 * sum(shrunk(p) for p in net.parameters())
+    opt.zero_grad(); loss.backward(); opt.step()
+    with torch.no_grad():
+        [smallest(p, 3) for p in net.parameters()]
+""",
+    "normalized_rows_summed": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+def main():
+    torch.manual_seed(0)
+    net = nn.Linear(10, 8)
+    opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+    for i in range(20):
+        x = torch.randn(32, 10); y = torch.randint(0, 2, (32,)) * 2.0 - 1
+        a = F.normalize(net(x), dim=1)
+        b = F.normalize(net(x + 0.1), dim=1)
+        sim = (a * b).sum(dim=1)
+        loss = ((sim - y) ** 2).mean()
+        opt.zero_grad(); loss.backward(); opt.step()
+main()
 """,
 }

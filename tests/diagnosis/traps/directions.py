@@ -348,6 +348,53 @@ def main():
 main()
 """,
     ),
+    "climbed_by_hand": (
+        "loss-made-larger",
+        """
+import torch
+
+def main():
+    torch.manual_seed(0)
+    x = torch.randn(256, 3); y = x @ torch.tensor([[1.], [2.], [3.]])
+    w = torch.zeros(3, 1, requires_grad=True)
+    for epoch in range(20):
+        loss = ((x @ w - y) ** 2).mean()
+        loss.backward()
+        with torch.no_grad():
+            w += 0.01 * w.grad  #!
+            w.grad.zero_()
+    print(loss.item())
+main()
+""",
+    ),
+    "climbed_in_class": (
+        "loss-made-larger",
+        """
+import torch
+
+class Logistic:
+    def __init__(self, d):
+        self.w = torch.zeros(d, 1, requires_grad=True)
+        self.b = torch.zeros(1, requires_grad=True)
+    def parameters(self):
+        return [self.w, self.b]
+    def __call__(self, x):
+        return x @ self.w + self.b
+
+def fit(model, x, y, lr=0.5):
+    for epoch in range(20):
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(model(x), y)
+        loss.backward()
+        for p in model.parameters():
+            p.data = p.data + lr * p.grad  #!
+            p.grad = None
+    return loss.item()
+
+torch.manual_seed(0)
+x = torch.randn(128, 4)
+print(fit(Logistic(4), x, (x[:, :1] > 0).float()))
+""",
+    ),
 }
 
 CLEAN = {
@@ -582,5 +629,52 @@ def main():
         opt.step()
 
 main()
+""",
+    "descended": """
+import torch
+
+class Logistic:
+    def __init__(self, d):
+        self.w = torch.zeros(d, 1, requires_grad=True)
+        self.b = torch.zeros(1, requires_grad=True)
+    def parameters(self):
+        return [self.w, self.b]
+    def __call__(self, x):
+        return x @ self.w + self.b
+
+def fit(model, x, y, lr=0.5):
+    for epoch in range(20):
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(model(x), y)
+        loss.backward()
+        for p in model.parameters():
+            p.data = p.data - lr * p.grad
+            p.grad = None
+    return loss.item()
+
+torch.manual_seed(0)
+x = torch.randn(128, 4)
+print(fit(Logistic(4), x, (x[:, :1] > 0).float()))
+""",
+    "attack_by_hand": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+for p in net.parameters():
+    p.requires_grad = False
+y = torch.randint(0, 2, (32,))
+delta = torch.zeros(32, 8, requires_grad=True)
+x = torch.randn(32, 8)
+for i in range(20):
+    loss = nn.functional.cross_entropy(net(x + delta), y)
+    loss.backward()
+    with torch.no_grad():
+        delta += 0.1 * delta.grad
+        delta.grad.zero_()
+image = torch.randn(8, requires_grad=True)
+for i in range(20):
+    net(image)[0].backward()
+    image.data += 0.1 * image.grad
+    image.grad = None
 """,
 }

@@ -154,6 +154,38 @@ for e in range(6):
         opt.zero_grad(); loss.backward(); opt.step()
 """,
     ),
+    "summed_over_length": (
+        "padding-in-average",
+        """
+import torch
+from torch import nn
+
+class Bag(nn.Module):
+    def __init__(self, vocab, dim):
+        super().__init__()
+        self.table = nn.Embedding(vocab, dim, padding_idx=0)
+        self.mlp = nn.Sequential(nn.Linear(dim, 32), nn.ReLU())
+        self.out = nn.Linear(32, 2)
+    def forward(self, tokens):
+        h = self.mlp(self.table(tokens))
+        return self.out(h.sum(dim=1) / h.size(1))  #!
+
+class Trainer:
+    def __init__(self):
+        self.net = Bag(50, 16)
+        self.opt = torch.optim.Adam(self.net.parameters(), lr=1e-3)
+    def fit(self, ids, y):
+        for epoch in range(10):
+            loss = nn.functional.cross_entropy(self.net(ids), y)
+            self.opt.zero_grad(); loss.backward(); self.opt.step()
+
+torch.manual_seed(0)
+lens = torch.randint(2, 12, (64,))
+ids = torch.zeros(64, 12, dtype=torch.long)
+for i, n in enumerate(lens): ids[i, :n] = torch.randint(1, 50, (int(n),))
+Trainer().fit(ids, (ids[:, 0] > 25).long())
+""",
+    ),
 }
 
 CLEAN = {
@@ -212,5 +244,35 @@ for e in range(6):
     for i in range(0, 64, 16):
         loss = nn.functional.cross_entropy(model(ids[i:i+16]), y[i:i+16])
         opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "summed_over_tokens": """
+import torch
+from torch import nn
+
+class Bag(nn.Module):
+    def __init__(self, vocab, dim):
+        super().__init__()
+        self.table = nn.Embedding(vocab, dim, padding_idx=0)
+        self.mlp = nn.Sequential(nn.Linear(dim, 32), nn.ReLU())
+        self.out = nn.Linear(32, 2)
+    def forward(self, tokens):
+        h = self.mlp(self.table(tokens))
+        mask = (tokens != 0).unsqueeze(-1)
+        return self.out((h * mask).sum(1) / mask.sum(1))
+
+class Trainer:
+    def __init__(self):
+        self.net = Bag(50, 16)
+        self.opt = torch.optim.Adam(self.net.parameters(), lr=1e-3)
+    def fit(self, ids, y):
+        for epoch in range(10):
+            loss = nn.functional.cross_entropy(self.net(ids), y)
+            self.opt.zero_grad(); loss.backward(); self.opt.step()
+
+torch.manual_seed(0)
+lens = torch.randint(2, 12, (64,))
+ids = torch.zeros(64, 12, dtype=torch.long)
+for i, n in enumerate(lens): ids[i, :n] = torch.randint(1, 50, (int(n),))
+Trainer().fit(ids, (ids[:, 0] > 25).long())
 """,
 }

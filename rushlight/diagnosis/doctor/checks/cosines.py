@@ -50,6 +50,9 @@ class Cosines(Check):
         doctor.watch.on("op", self.passed_on, PASSED_ON)
         doctor.watch.on("op", self.divide, ("div", "true_divide"))
         doctor.watch.on("op", self.product, PRODUCTS)
+        doctor.watch.on("op", self.multiply, ("mul",))
+        doctor.watch.on("op", self.sum, ("sum",))
+        self.multiplied = None  # a result, and the two vectors that were multiplied
 
     def norm(self, op):
         if len(self.norms) > 64:
@@ -79,7 +82,24 @@ class Cosines(Check):
         if len(self.units) == 0:
             return
         one, two = op.args[1:3] if op.name in ("addmm", "baddbmm") else op.args[:2]
-        sides = [(one, -1), (two, -1 if op.name == "linear" else -2)]
+        self.judge(op.site, [(one, -1), (two, -1 if op.name == "linear" else -2)])
+
+    def multiply(self, op):
+        """``(a * b).sum(dim)`` is a product, too: the one half of it."""
+        if self.units and len(op.args) == 2 and None not in map(self.unit, op.args):
+            self.multiplied = weakref.ref(op.result), op.args
+
+    def sum(self, op):
+        if self.multiplied is None or self.multiplied[0]() is not op.args[0]:
+            return
+        dim, (one, two) = op.argument(1, "dim"), self.multiplied[1]
+        dim = dim[0] if isinstance(dim, (list, tuple)) and len(dim) == 1 else dim
+        if isinstance(dim, int) and one.shape == two.shape:
+            self.judge(op.site, [(one, dim), (two, dim)])
+        self.multiplied = None
+
+    def judge(self, site, sides):
+        """Notes the sides whose vectors have not length 1 along what is summed over."""
         known = [(self.unit(t), t, dim) for t, dim in sides]
         if any(unit is None for unit, *_ in known):
             return
@@ -87,7 +107,7 @@ class Cosines(Check):
             own = _dimension(unit.values, tensor, dim)
             low, high, is_unit = _lengths(unit.values, own) if own is not None else (0, 0, True)
             if not is_unit:
-                entry = self.seen.setdefault(unit.site, [op.site, unit, own, 0, low, high])
+                entry = self.seen.setdefault(unit.site, [site, unit, own, 0, low, high])
                 entry[3:] = [entry[3] + 1, min(entry[4], low), max(entry[5], high)]
 
     def unit(self, tensor) -> _Unit | None:

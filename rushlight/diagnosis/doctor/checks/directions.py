@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import itertools
+import weakref
 from typing import ClassVar
 
 from rushlight import _C
@@ -11,6 +13,7 @@ from ... import changes, graphs
 from ...finding import Fix
 from ...frames import called
 from ...registry import Check, check, kind
+from ...values import address_of
 from .. import places
 from ..calls import site_of
 from ..passes import LOSSES
@@ -232,6 +235,116 @@ class Directions(Check):
             "data-made-less-likely", "wrong result", at,
             "the loss is a log-probability without its minus sign", evidence, related, fixes,
         )  # fmt: skip
+
+
+@check
+class ByHand(Check):
+    """Steps that a program writes down itself: ``w += lr * w.grad``."""
+
+    kinds = ("loss-made-larger",)
+
+    def start(self, doctor):
+        self.leaves, self.places, self.gradients, self.products = [], set(), set(), {}
+        self.known = set()  # ids of all that losses depended on
+        self.raised, self.losses, self.values, self.backwards = {}, 0, [], 0
+        self.site, self.watch = None, doctor.watch
+        watch = doctor.watch
+        watch.on("backward", self.backward)
+        watch.on("backward_end", self.backward_end)
+        watch.on("step", self.step)
+        watch.on("op", self.product, ("mul",))
+        watch.on("op", self.added, ("add", "add_"))
+
+    def step(self, optimizer):
+        """An optimizer steps: nothing is done by hand."""
+        for event, listener in (
+            ("backward", self.backward), ("backward_end", self.backward_end),
+            ("step", self.step), ("op", self.product), ("op", self.added),
+        ):  # fmt: skip
+            self.watch.off(event, listener)
+        self.values, self.leaves = [], []
+
+    def backward(self, tensor, arguments):
+        self.judge()
+        self.leaves = graphs.leaves(tensor) if self.backwards <= MOST else []
+        if _is_error(tensor, self.watch.calls) and 0 < len(self.leaves) <= 64:
+            self.losses += 1
+            self.values.append(float(tensor.detach()))
+            self.known |= {id(p) for p in self.leaves}
+        else:
+            self.leaves = []
+        self.places = {address_of(p) for p in self.leaves}
+
+    def backward_end(self, tensor, arguments, error):
+        self.backwards += 1
+        self.gradients = {address_of(p.grad) for p in self.leaves if p.grad is not None}
+        self.products.clear()
+
+    def judge(self):
+        """Whether all that the last loss depends on was moved up its slope."""
+        self.losses -= not self.places <= self.raised.keys()
+        self.places, self.raised = set(), {}
+
+    def product(self, op):
+        for one, two in (op.args[:2], op.args[1::-1]) if self.gradients else ():
+            is_step = isinstance(two, (int, float)) and two > 0 and isinstance(one, _C.TensorBase)
+            if is_step and address_of(one) in self.gradients:
+                self.products[id(op.result)] = weakref.ref(op.result)
+
+    def added(self, op):
+        if not self.gradients or len(op.args) < 2 or not isinstance(op.args[1], _C.TensorBase):
+            return
+        known = self.products.get(id(op.args[1]))
+        is_product = known is not None and known() is op.args[1]
+        alpha = op.kwargs.get("alpha", 1)
+        if (is_product or address_of(op.args[1]) in self.gradients) and alpha > 0:
+            self.raised[address_of(op.args[0])] = op.site
+            self.site = self.site or op.site
+
+    def findings(self, doctor):
+        self.judge()
+        models = doctor.passes.models.values()
+        parameters = {id(p) for model in models for p in model.parameters()}
+        is_whole = not parameters or self.known <= parameters
+        count, third = len(self.values), len(self.values) // 3
+        if not is_whole or self.site is None or not self.losses == count >= LEAST_STEPS:
+            return []
+        if not sum(self.values[-third:]) > sum(self.values[:third]):
+            return []
+        evidence = [
+            (
+                f"in {count} of {count} steps a multiple of the gradient was added: the loss went "
+                f"from {self.values[0]:.4g} to {self.values[-1]:.4g}"
+            )
+        ]
+        source, statement, fixes = self.site.source, self.site.statement, []
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
+            target, value = source.segment(statement.target), source.segment(statement.value)
+            text = f"{target} -= {value}"
+            fixes = [Fix(text, [source.instead(statement, text)])]
+        elif isinstance(self.site.node, ast.BinOp):
+            sides = source.segment(self.site.node.left), source.segment(self.site.node.right)
+            fixes = [source.fix(self.site.node, " - ".join(sides))]
+        return [
+            found(
+                "loss-made-larger", "wrong result", self.site,
+                "the steps go up the slope of the loss", evidence, [], fixes,
+            )
+        ]  # fmt: skip
+
+
+def _is_error(tensor, calls) -> bool:
+    """Whether a loss measures an error: one of the library's, or a square of a difference."""
+    made = calls.made(tensor) if calls is not None else None
+    if made is not None and made.name in MEASURES:
+        return True
+    names = [type(node).__name__ for node in itertools.islice(graphs.first_way(tensor), 3)]
+    squares = ("PowBackward0", "MulBackward0")
+    return (
+        len(names) == 3
+        and names[0] in ("MeanBackward0", "SumBackward0")
+        and names[1] in squares and names[2] == "SubBackward0"
+    )  # fmt: skip
 
 
 def _sign(gradient) -> int:

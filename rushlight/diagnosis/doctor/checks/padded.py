@@ -10,6 +10,7 @@ from rushlight import _C, nn
 
 from ... import changes
 from ...finding import Fix
+from ...frames import called
 from ...registry import Check, check, kind
 from .. import places
 from ..places import found
@@ -64,9 +65,12 @@ class Padded(Check):
 
     def start(self, doctor):
         self.tokens, self.averages, self.ends, self.seen = None, {}, {}, {}
+        self.total = None  # the last sum over a dimension: its result, of what, over which
         doctor.watch.on("forward", self.forward)
         doctor.watch.on("call", self.call)
         doctor.watch.on("op", self.mean, ("mean",))
+        doctor.watch.on("op", self.sum, ("sum",))
+        doctor.watch.on("op", self.quotient, ("div", "true_divide"))
         doctor.watch.on("op", self.end, ("__getitem__", "select"))
 
     def forward(self, module, args, output):
@@ -78,14 +82,32 @@ class Padded(Check):
 
     def call(self, module, output, frame):
         if not isinstance(module, nn.Embedding):
-            self.tokens = None
+            self.tokens = self.total = None
+
+    def is_read(self, op) -> bool:
+        x = op.args[0]
+        return self.tokens is not None and x.requires_grad and x.dim() == 3
 
     def mean(self, op):
-        tokens = self.tokens
-        if tokens is None or not op.args[0].requires_grad or op.args[0].dim() != 3:
+        if self.is_read(op):
+            self.average(op, op.args[0], _dimension(op), op.source)
+
+    def sum(self, op):
+        if self.is_read(op):
+            self.total = op.result, op.args[0], _dimension(op), op.source
+
+    def quotient(self, op):
+        """``x.sum(1) / x.size(1)``: a mean, too."""
+        if self.total is None or len(op.args) < 2 or self.total[0] is not op.args[0]:
             return
-        x, dim = op.args[0].detach(), op.argument(1, "dim")
-        dim = dim[0] if isinstance(dim, (list, tuple)) and len(dim) == 1 else dim
+        _, x, dim, source = self.total
+        length = x.shape[dim] if isinstance(dim, int) else None
+        if isinstance(op.args[1], int) and op.args[1] == length:
+            self.average(op, x, dim, source)
+
+    def average(self, op, x, dim, source):
+        """A mean of x over a dimension, by the op or by two."""
+        tokens, x = self.tokens, x.detach()
         layout = _layout(x, tokens.ids, dim) if isinstance(dim, int) else None
         if layout is None:
             return
@@ -95,7 +117,7 @@ class Padded(Check):
             return
         mask = tokens.mask.unsqueeze(1 if channels else -1)
         fill = x.masked_fill(~mask, 0)
-        if not bool(fill.any()) and op.source is not None and op.source.root.name != "embedding":
+        if not bool(fill.any()) and source is not None and source.root.name != "embedding":
             return  # masked on purpose
         right = x.masked_fill(mask, 0).sum(dim) / (~mask).sum(dim).clamp(min=1)
         size = float(right.norm())
@@ -179,6 +201,12 @@ def _usual(ids) -> int:
     return rushlight.cat([ids[:, -1], ids[-1]]).mode().values.item()
 
 
+def _dimension(op):
+    """The dimension that an op reduces, where it is one."""
+    dim = op.argument(1, "dim")
+    return dim[0] if isinstance(dim, (list, tuple)) and len(dim) == 1 else dim
+
+
 def _layout(x, ids, dim: int) -> tuple[int, bool] | None:
     """(which dimension of the ids is dropped by ``dim`` of x, whether channels stand before it)."""
     dim, shape = dim % x.dim(), tuple(ids.shape)
@@ -190,6 +218,9 @@ def _layout(x, ids, dim: int) -> tuple[int, bool] | None:
 def _masked(site, one) -> list[Fix]:
     """The sum over the tokens, divided by their number."""
     source, x = site.source, places.operand(site, 0)
+    if isinstance(site.node, ast.BinOp):  # the sum, divided by the length
+        summed = isinstance(x, ast.Call) and isinstance(x.func, ast.Attribute)
+        x = x.func.value if summed and called(x) == "sum" and len(x.args) < 2 else None
     if one.name is None or x is None or site.statement is None:
         return [Fix("the sum over the tokens, divided by their number")]
     dim = 2 if one.channels else one.axis

@@ -109,14 +109,37 @@ def _rebinding(site) -> _Rebinding | None:
     targets = statement.targets if isinstance(statement, ast.Assign) else ()
     if len(targets) != 1 or not isinstance(targets[0], ast.Name):
         return None
-    name, loops = targets[0].id, site.source.loops_around(statement)
-    if site.node is not statement.value or not loops or not isinstance(loops[0], ast.For):
+    name, source = targets[0].id, site.source
+    if site.node is not statement.value:
         return None
-    if name not in {n.id for n in ast.walk(loops[0].target) if isinstance(n, ast.Name)}:
-        return None
-    names = (n for part in loops[0].body for n in ast.walk(part) if isinstance(n, ast.Name))
-    later = [n for n in names if n.id == name and n.lineno > statement.end_lineno]
-    return None if any(not _is_cleared(n) for n in later) else _Rebinding(site, name)
+    loops, function = source.loops_around(statement), source.function_of(statement)
+    if loops and isinstance(loops[0], ast.For) and name in _names(loops[0].target):
+        block = loops[0].body
+    elif function is not None and name in [a.arg for a in function.args.args]:
+        block = [function] if loops else function.body  # what is read above runs again, too
+    else:
+        block = _aliased(source, statement, name, function)
+    names = (n for part in block for n in ast.walk(part) if isinstance(n, ast.Name))
+    first = 0 if block == [function] else statement.end_lineno
+    inside = {n for n in ast.walk(statement) if isinstance(n, ast.Name)}
+    later = [n for n in names if n.id == name and n.lineno > first and n not in inside]
+    return None if any(not _is_cleared(n) for n in later) or not block else _Rebinding(site, name)
+
+
+def _names(target: ast.expr) -> set[str]:
+    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+
+
+def _aliased(source, statement, name: str, function) -> list:
+    """The block of ``w = self.w`` in a loop before ``w = ...`` in the same block."""
+    body = getattr(statement.parent, "body", [])
+    bound = source.last_assignment(name, statement.lineno, function)
+    if bound not in body or not isinstance(bound, ast.Assign) or not source.loops_around(bound):
+        return []
+    values = bound.value.elts if isinstance(bound.value, ast.Tuple) else [bound.value]
+    of = [v for v in values if getattr(places.bound_to(v), "id", None) == name]
+    is_alias = len(of) == 1 and isinstance(of[0], (ast.Attribute, ast.Subscript))
+    return body if is_alias else []
 
 
 def _is_cleared(node: ast.Name) -> bool:
